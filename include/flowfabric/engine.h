@@ -1,0 +1,95 @@
+// The engine: opens a store and runs operations on it, durably and in batches.
+//
+//   auto engine = flowfabric::Engine::open("sqlite:jobs.db");
+//   if (!engine) { std::cerr << engine.error().to_string(); return 1; }
+//   auto created = engine->call(flowfabric::CreateExecution{.execution_kind = "resize"});
+//
+// Every member may be called from any thread. An answer means that the change is on disk; an error with code
+// `unavailable` or `timeout` means that the outcome is unknown, and repeating the same request is safe.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+
+#include "flowfabric/error.h"
+#include "flowfabric/operations.h"
+
+namespace flowfabric {
+
+struct EngineOptions {
+  // An operation that was not run by then is answered `timeout`; it has changed nothing.
+  std::chrono::milliseconds operation_deadline{30'000};
+  // Beyond either bound, new operations are answered `resource_exhausted` at once.
+  std::size_t max_queued_operations{65'536};
+  std::size_t max_queued_bytes{256u << 20};
+  std::size_t max_waiting_claims{16'384};
+  // How many operations may share one commit.
+  std::size_t max_batch{1024};
+  // Partition counts are fixed when a store is first opened, and compared ever after.
+  std::uint16_t flow_partitions{256};
+  std::uint16_t budget_partitions{32};
+  std::uint16_t quota_partitions{32};
+  // How late a due rule may fire at most; the clock normally sleeps exactly until the next one is due.
+  // Zero turns the background clock off: then only `run_due()` moves time-driven work.
+  std::chrono::milliseconds clock_interval{750};
+  // Replaces the time of an embedded store (memory, SQLite). For tests.
+  std::function<std::int64_t()> now_ms{};
+};
+
+struct EngineStats {
+  std::uint64_t operations{0};
+  std::uint64_t batches{0};
+  std::uint64_t largest_batch{0};
+  std::uint64_t clock_operations{0};
+};
+
+class Engine {
+ public:
+  // `memory:` or `sqlite:PATH` (`?synchronous=normal` trades the last commits at power loss for speed).
+  static Result<Engine> open(const std::string& url, EngineOptions options = {});
+
+  Engine(Engine&&) noexcept;
+  Engine& operator=(Engine&&) noexcept;
+  ~Engine();  // stops
+
+  // Waits for the answer.
+  template <class Request>
+  Result<typename Request::Answer> call(Request request);
+
+  // Calls back exactly once, on a thread of the engine: keep it short, never block in it.
+  // Reads are answered on the calling thread.
+  template <class Request>
+  void post(Request request, std::function<void(Result<typename Request::Answer>)> answer);
+
+  template <class Request>
+  std::future<Result<typename Request::Answer>> submit(Request request) {
+    auto promise = std::make_shared<std::promise<Result<typename Request::Answer>>>();
+    auto future = promise->get_future();
+    post(std::move(request),
+         [promise](Result<typename Request::Answer> answer) { promise->set_value(std::move(answer)); });
+    return future;
+  }
+
+  // Applies every rule whose time has come: expired leases, timeouts, deadlines, ended delays.
+  // Returns how many records were looked at. The background clock does this by itself.
+  Result<std::size_t> run_due();
+
+  // Answers what is queued, refuses what comes later with `unavailable`. Operations still queued after
+  // `grace` are refused, too. Idempotent.
+  void stop(std::chrono::milliseconds grace = std::chrono::seconds(15));
+
+  EngineStats stats() const;
+
+ private:
+  struct Impl;
+  explicit Engine(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Creates or upgrades the schema of a store without starting an engine; says what it did.
+Result<std::string> migrate(const std::string& url, const EngineOptions& options = {});
+
+}  // namespace flowfabric

@@ -1,0 +1,306 @@
+// Everything the engine can be asked to do: one struct per operation, each naming its answer.
+//
+//   auto created = engine.call(CreateExecution{.execution_kind = "resize", .input = "{…}"});
+//
+// Times are milliseconds since the Unix epoch on the store's clock. An empty string means "none".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flowfabric/error.h"
+#include "flowfabric/ids.h"
+#include "flowfabric/policy.h"
+#include "flowfabric/state.h"
+
+namespace flowfabric {
+
+using Tags = std::map<std::string, std::string>;
+
+// ---- submitting ----------------------------------------------------------------------------------------
+
+struct Creation {
+  ExecutionId execution_id;
+  bool duplicate{false};  // the id, or a live idempotency key, was there before; nothing was written
+  PublicState public_state{PublicState::waiting};
+  bool operator==(const Creation&) const = default;
+};
+
+struct CreateExecution {
+  using Answer = Creation;
+  std::optional<ExecutionId> execution_id{};  // minted in the lane's partition when absent
+  std::string namespace_{};
+  std::string lane_id{"default"};
+  std::string execution_kind{};
+  std::string input{};  // any bytes
+  std::string payload_encoding{};
+  std::int32_t priority{0};  // clamped to 0…9000; 0 falls back to the policy's
+  std::string creator_identity{};
+  std::string idempotency_key{};
+  Tags tags{};
+  ExecutionPolicy policy{};
+  std::optional<std::int64_t> delay_until{};
+  std::optional<std::int64_t> execution_deadline_at{};
+};
+
+// ---- working -------------------------------------------------------------------------------------------
+
+// Proof of holding the current lease: all three or none.
+struct LeaseFence {
+  std::optional<LeaseId> lease_id{};
+  std::optional<std::int64_t> lease_epoch{};
+  std::optional<AttemptId> attempt_id{};
+  bool operator==(const LeaseFence&) const = default;
+};
+
+// Who asks. Only this one may end another's lease without a fence.
+inline constexpr const char* kOperatorOverride = "operator_override";
+inline constexpr const char* kLeaseHolder = "lease_holder";
+
+enum class ClaimKind : std::uint8_t { fresh, resumed, reclaimed };
+BOOST_DESCRIBE_ENUM(ClaimKind, fresh, resumed, reclaimed)
+
+struct ClaimedTask {
+  ExecutionId execution_id;
+  ClaimKind claim{};
+  LeaseFence fence;
+  std::int64_t lease_expires_at{};
+  std::uint32_t attempt_index{};
+  AttemptType attempt_type{};
+  std::string namespace_;
+  std::string lane_id;
+  std::string execution_kind;
+  std::string input;
+  std::string payload_encoding;
+  Tags tags;
+  std::int32_t priority{};
+  std::optional<std::int64_t> deadline_at;
+  std::optional<std::int64_t> attempt_timeout_at;
+  bool operator==(const ClaimedTask&) const = default;
+};
+
+// Takes up to `max_tasks` of what is offered on the lanes: highest priority first, then oldest; work whose
+// lease was lost comes after the rest of its priority. Waits up to `wait_ms` for the first one.
+struct ClaimTasks {
+  using Answer = std::vector<ClaimedTask>;
+  std::string worker_id{};
+  std::string worker_instance_id{};           // = worker_id when empty
+  std::optional<std::string> namespace_{};    // absent: any
+  std::vector<std::string> lanes{"default"};  // 1–64
+  std::vector<std::string> capabilities{};
+  std::uint32_t max_tasks{1};          // 1–256
+  std::int64_t lease_ttl_ms{30'000};  // 1 000–3 600 000
+  std::int64_t wait_ms{0};            // 0–30 000
+};
+
+struct Renewal {
+  std::int64_t expires_at{};
+  std::int64_t lease_epoch{};
+  bool operator==(const Renewal&) const = default;
+};
+struct RenewLease {
+  using Answer = Renewal;
+  ExecutionId execution_id;
+  LeaseFence fence;
+  std::uint32_t attempt_index{};
+  std::int64_t lease_ttl_ms{30'000};
+};
+
+struct ProgressUpdated {
+  bool operator==(const ProgressUpdated&) const = default;
+};
+struct UpdateProgress {
+  using Answer = ProgressUpdated;
+  ExecutionId execution_id;
+  LeaseFence fence;
+  std::optional<std::int32_t> percent{};  // 0–100; absent leaves the value
+  std::optional<std::string> message{};
+};
+
+struct Completed {
+  bool operator==(const Completed&) const = default;
+};
+struct CompleteExecution {
+  using Answer = Completed;
+  ExecutionId execution_id;
+  LeaseFence fence{};
+  std::string result{};  // any bytes; empty: none
+  std::string source{kLeaseHolder};
+};
+
+struct Failed {
+  bool retry_scheduled{false};  // false: the execution has failed for good
+  std::int64_t delay_until{};
+  std::uint32_t next_attempt_index{};
+  bool operator==(const Failed&) const = default;
+};
+struct FailExecution {
+  using Answer = Failed;
+  ExecutionId execution_id;
+  LeaseFence fence{};
+  std::string reason{};
+  std::string category{"transient"};  // `permanent` and `cancelled` never retry
+  std::string source{kLeaseHolder};
+};
+
+struct Delayed {
+  std::int64_t delay_until{};
+  bool operator==(const Delayed&) const = default;
+};
+// Gives the lease back; the same attempt goes on after the delay.
+struct DelayExecution {
+  using Answer = Delayed;
+  ExecutionId execution_id;
+  LeaseFence fence{};
+  std::int64_t delay_until{};
+  std::string source{kLeaseHolder};
+};
+
+// ---- stopping ------------------------------------------------------------------------------------------
+
+struct Cancelled {
+  ExecutionId execution_id;
+  PublicState public_state{PublicState::cancelled};
+  bool operator==(const Cancelled&) const = default;
+};
+// `operator_override`, `flow_cascade` and `system_timeout` cancel whatever the state; any other source must
+// present the fence of a running execution.
+struct CancelExecution {
+  using Answer = Cancelled;
+  ExecutionId execution_id;
+  std::string reason{};
+  std::string source{kOperatorOverride};
+  LeaseFence fence{};
+};
+
+// ---- reading -------------------------------------------------------------------------------------------
+
+struct LeaseSnapshot {
+  LeaseId lease_id;
+  std::int64_t lease_epoch{};
+  std::string worker_id;
+  std::string worker_instance_id;
+  std::int64_t expires_at{};
+  std::uint32_t attempt_index{};
+  std::optional<std::int64_t> last_heartbeat_at;
+  bool operator==(const LeaseSnapshot&) const = default;
+};
+
+struct ExecutionSnapshot {
+  ExecutionId execution_id;
+  std::optional<FlowId> flow_id;
+  std::string lane_id;
+  std::string namespace_;
+  std::string execution_kind;
+  StateVector state;
+  std::string blocking_detail;
+  std::int32_t priority{};
+  std::optional<AttemptId> attempt_id;
+  std::uint32_t current_attempt_index{};
+  std::uint32_t total_attempt_count{};
+  std::uint32_t retry_count{};
+  std::uint32_t replay_count{};
+  std::uint32_t lease_reclaim_count{};
+  std::int64_t lease_epoch{};
+  std::optional<LeaseSnapshot> lease;
+  std::int64_t created_at{};
+  std::optional<std::int64_t> started_at;
+  std::optional<std::int64_t> completed_at;
+  std::optional<std::int64_t> delay_until;
+  std::optional<std::int64_t> deadline_at;
+  std::int64_t last_transition_at{};
+  std::int64_t last_mutation_at{};
+  std::string failure_reason;
+  std::string cancellation_reason;
+  std::string cancelled_by;
+  std::optional<std::int32_t> progress_percent;
+  std::string progress_message;
+  Tags tags;
+  bool operator==(const ExecutionSnapshot&) const = default;
+};
+struct DescribeExecution {
+  using Answer = ExecutionSnapshot;
+  ExecutionId execution_id;
+};
+
+// The bytes of the latest completion; absent while there is none.
+struct ReadResult {
+  using Answer = std::optional<std::string>;
+  ExecutionId execution_id;
+};
+
+struct AttemptSnapshot {
+  std::uint32_t attempt_index{};
+  AttemptId attempt_id;
+  AttemptType attempt_type{};
+  AttemptLifecycle attempt_state{};
+  std::string worker_id;
+  std::string worker_instance_id;
+  std::int64_t lease_epoch{};
+  std::int64_t started_at{};
+  std::optional<std::int64_t> ended_at;
+  std::optional<std::uint32_t> previous_attempt_index;
+  std::string reason;  // why it was made: of the retry, replay or reclaim
+  std::string failure_reason;
+  std::string failure_category;
+  std::string result;
+  bool operator==(const AttemptSnapshot&) const = default;
+};
+// Oldest first, the running one included.
+struct ListAttempts {
+  using Answer = std::vector<AttemptSnapshot>;
+  ExecutionId execution_id;
+};
+
+// How many executions of each public state a lane holds, kept by deltas: no table is counted.
+struct CountLane {
+  using Answer = std::map<PublicState, std::int64_t>;
+  std::string lane_id{"default"};
+};
+
+enum class LeaseEventType : std::uint8_t { acquired, renewed, released, expired, reclaimed, revoked };
+BOOST_DESCRIBE_ENUM(LeaseEventType, acquired, renewed, released, expired, reclaimed, revoked)
+
+struct LeaseEventView {
+  std::int64_t event_id{};
+  ExecutionId execution_id;
+  LeaseEventType type{};
+  LeaseId lease_id;
+  std::int64_t lease_epoch{};
+  AttemptId attempt_id;
+  std::uint32_t attempt_index{};
+  std::string worker_id;
+  std::string worker_instance_id;
+  std::string reason;
+  std::string namespace_;
+  Tags tags;
+  std::int64_t occurred_at{};
+  bool operator==(const LeaseEventView&) const = default;
+};
+// Events after a position, oldest first, at most 1 000.
+struct ReadLeaseEvents {
+  using Answer = std::vector<LeaseEventView>;
+  std::int64_t after{0};
+  std::uint32_t limit{256};
+};
+
+struct CompletionEventView {
+  std::int64_t event_id{};
+  ExecutionId execution_id;
+  std::optional<FlowId> flow_id;
+  TerminalOutcome outcome{};
+  std::string namespace_;
+  Tags tags;
+  std::int64_t occurred_at{};
+  bool operator==(const CompletionEventView&) const = default;
+};
+struct ReadCompletions {
+  using Answer = std::vector<CompletionEventView>;
+  std::int64_t after{0};
+  std::uint32_t limit{256};
+};
+
+}  // namespace flowfabric

@@ -1,0 +1,339 @@
+// The stored records. Each is described once; its SQL columns, its key and its place in the unit of work
+// follow from the description. Table and column names are the ones a person reads with `sqlite3` or `psql`.
+//
+// A record declares: `table`, its `Key` (a described struct whose members are the record's first columns),
+// `key()`, and `first_mutable`, the first column that may change after the insert.
+#pragma once
+
+#include <boost/describe.hpp>
+#include <boost/mp11.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "flowfabric/ids.h"
+#include "flowfabric/operations.h"
+#include "flowfabric/policy.h"
+#include "flowfabric/state.h"
+
+namespace flowfabric {
+
+// Bytes of a caller: stored as they are, never read as text.
+struct Bytes {
+  std::string data;
+  bool operator==(const Bytes&) const = default;
+};
+
+// The last lease that ended by a call of its holder, and what that call was answered: a repeated call whose
+// answer was lost gets the same answer again.
+enum class LeaseEnd : std::uint8_t { none, complete, fail, delay, cancel, other };
+BOOST_DESCRIBE_ENUM(LeaseEnd, none, complete, fail, delay, cancel, other)
+
+struct LastLeaseEnd {
+  LeaseEnd ended_by{LeaseEnd::none};
+  std::optional<LeaseId> ended_lease_id;
+  std::int64_t ended_lease_epoch{0};
+  std::optional<AttemptId> ended_attempt_id;
+  std::optional<std::int64_t> ended_delay_until_ms;
+  std::optional<std::uint32_t> ended_next_attempt_index;
+  bool operator==(const LastLeaseEnd&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(LastLeaseEnd, (),
+                      (ended_by, ended_lease_id, ended_lease_epoch, ended_attempt_id, ended_delay_until_ms,
+                       ended_next_attempt_index))
+
+// The lease in force. Cleared when it ends, except for the epoch, which only ever grows.
+struct Lease {
+  std::optional<LeaseId> lease_id;
+  std::string worker_id;
+  std::string worker_instance_id;
+  std::optional<std::int64_t> lease_acquired_at_ms;
+  std::optional<std::int64_t> lease_expires_at_ms;
+  std::optional<std::int64_t> lease_last_renewed_at_ms;
+  std::optional<std::int64_t> lease_renewal_deadline_ms;
+  std::optional<std::int64_t> lease_expired_at_ms;
+  std::optional<std::int64_t> lease_revoked_at_ms;
+  std::string lease_revoke_reason;
+  bool operator==(const Lease&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Lease, (),
+                      (lease_id, worker_id, worker_instance_id, lease_acquired_at_ms, lease_expires_at_ms,
+                       lease_last_renewed_at_ms, lease_renewal_deadline_ms, lease_expired_at_ms,
+                       lease_revoked_at_ms, lease_revoke_reason))
+
+// Why the next attempt will be made (while one is pending), or why the current one was.
+struct Lineage {
+  std::optional<std::uint32_t> previous_attempt_index;
+  std::string lineage_reason;
+  std::string lineage_requested_by;
+  bool operator==(const Lineage&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Lineage, (), (previous_attempt_index, lineage_reason, lineage_requested_by))
+
+// The attempt in progress, running or paused. Its history row (`Attempt`) is written once, when it ends.
+struct CurrentAttempt {
+  std::uint32_t attempt_index{0};
+  std::optional<AttemptId> attempt_id;
+  AttemptType attempt_type{AttemptType::initial};
+  std::optional<std::int64_t> attempt_started_at_ms;
+  std::optional<std::int64_t> attempt_resumed_at_ms;
+  std::optional<std::int64_t> attempt_suspended_at_ms;
+  std::string attempt_suspension;  // a suspension id, or `worker_delay`
+  std::optional<std::int64_t> attempt_timeout_at_ms;    // armed while leased
+  std::optional<std::int64_t> attempt_timeout_left_ms;  // kept while paused
+  Lineage lineage;
+  bool operator==(const CurrentAttempt&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(CurrentAttempt, (),
+                      (attempt_index, attempt_id, attempt_type, attempt_started_at_ms, attempt_resumed_at_ms,
+                       attempt_suspended_at_ms, attempt_suspension, attempt_timeout_at_ms,
+                       attempt_timeout_left_ms, lineage))
+
+// The hot row: everything that changes while an execution lives.
+struct Execution {
+  static constexpr const char* table = "ff_exec_core";
+  static constexpr const char* first_mutable = "lifecycle_phase";
+  using Key = ExecutionId;
+  Key key() const { return {partition_key, execution_id}; }
+
+  std::uint16_t partition_key{};
+  Uuid execution_id;
+  std::string lane_id;
+  std::string namespace_;
+  std::int64_t route_id{};
+  std::int64_t created_at_ms{};
+
+  StateVector state;
+  std::string blocking_detail;
+  std::optional<FlowId> flow_id;
+  std::int32_t priority{};
+  // Set while workers may take it; smaller is taken first (core/offer.h). Absent: not offered.
+  std::optional<std::int64_t> offer_order;
+  // The earliest of its deadlines. May be early, never late.
+  std::optional<std::int64_t> next_due_at_ms;
+
+  CurrentAttempt attempt;
+  std::uint32_t total_attempt_count{};
+  std::uint32_t retry_count{};
+  std::uint32_t replay_count{};
+  std::uint32_t lease_reclaim_count{};
+  std::int64_t lease_epoch{};
+  Lease lease;
+  LastLeaseEnd last_end;
+
+  std::optional<std::int64_t> delay_until_ms;
+  std::optional<std::int64_t> deadline_at_ms;
+  std::optional<std::int64_t> started_at_ms;
+  std::optional<std::int64_t> terminal_at_ms;
+  std::int64_t last_transition_at_ms{};
+  std::int64_t last_mutation_at_ms{};
+
+  std::string failure_reason;
+  std::string last_failure_message;
+  std::string cancellation_reason;
+  std::string cancelled_by;
+  std::optional<std::int32_t> progress_pct;
+  std::string progress_message;
+  std::optional<std::int64_t> progress_updated_at_ms;
+  Tags tags;
+
+  bool operator==(const Execution&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Execution, (),
+                      (partition_key, execution_id, lane_id, namespace_, route_id, created_at_ms, state,
+                       blocking_detail, flow_id, priority, offer_order, next_due_at_ms, attempt,
+                       total_attempt_count, retry_count, replay_count, lease_reclaim_count, lease_epoch, lease,
+                       last_end, delay_until_ms, deadline_at_ms, started_at_ms, terminal_at_ms,
+                       last_transition_at_ms, last_mutation_at_ms, failure_reason, last_failure_message,
+                       cancellation_reason, cancelled_by, progress_pct, progress_message,
+                       progress_updated_at_ms, tags))
+
+// What the caller submitted; never changes.
+struct ExecutionSpec {
+  static constexpr const char* table = "ff_exec_spec";
+  static constexpr const char* first_mutable = nullptr;
+  using Key = ExecutionId;
+  Key key() const { return {partition_key, execution_id}; }
+
+  std::uint16_t partition_key{};
+  Uuid execution_id;
+  std::string execution_kind;
+  std::string creator_identity;
+  std::string idempotency_key;
+  ExecutionPolicy policy;
+  std::string payload_encoding;
+  Bytes payload;
+
+  bool operator==(const ExecutionSpec&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(ExecutionSpec, (),
+                      (partition_key, execution_id, execution_kind, creator_identity, idempotency_key, policy,
+                       payload_encoding, payload))
+
+struct AttemptKey {
+  std::uint16_t partition_key{};
+  Uuid execution_id;
+  std::uint32_t attempt_index{};
+  auto operator<=>(const AttemptKey&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(AttemptKey, (), (partition_key, execution_id, attempt_index))
+
+// The history of one ended attempt, with its result.
+struct Attempt {
+  static constexpr const char* table = "ff_attempt";
+  static constexpr const char* first_mutable = nullptr;
+  using Key = AttemptKey;
+  Key key() const { return {partition_key, execution_id, attempt_index}; }
+
+  std::uint16_t partition_key{};
+  Uuid execution_id;
+  std::uint32_t attempt_index{};
+  AttemptId attempt_id;
+  AttemptType attempt_type{};
+  AttemptLifecycle attempt_state{};
+  std::optional<LeaseId> lease_id;
+  std::int64_t lease_epoch{};
+  std::string worker_id;
+  std::string worker_instance_id;
+  std::int64_t started_at_ms{};
+  std::optional<std::int64_t> resumed_at_ms;
+  std::int64_t terminal_at_ms{};
+  std::string failure_reason;
+  std::string failure_category;
+  Lineage lineage;
+  Bytes result;
+
+  bool operator==(const Attempt&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Attempt, (),
+                      (partition_key, execution_id, attempt_index, attempt_id, attempt_type, attempt_state,
+                       lease_id, lease_epoch, worker_id, worker_instance_id, started_at_ms, resumed_at_ms,
+                       terminal_at_ms, failure_reason, failure_category, lineage, result))
+
+struct LaneKey {
+  std::string lane_id;
+  auto operator<=>(const LaneKey&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(LaneKey, (), (lane_id))
+
+struct Lane {
+  static constexpr const char* table = "ff_lane_registry";
+  static constexpr const char* first_mutable = nullptr;
+  using Key = LaneKey;
+  Key key() const { return {lane_id}; }
+
+  std::string lane_id;
+  std::int64_t registered_at_ms{};
+  std::string registered_by;
+  bool operator==(const Lane&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Lane, (), (lane_id, registered_at_ms, registered_by))
+
+struct RouteKey {
+  std::int64_t route_id{};
+  auto operator<=>(const RouteKey&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(RouteKey, (), (route_id))
+
+// A distinct combination of lane, namespace and required capabilities: few, registered once, and the unit in
+// which work is offered (core/offer.h).
+struct Route {
+  static constexpr const char* table = "ff_route";
+  static constexpr const char* first_mutable = nullptr;
+  using Key = RouteKey;
+  Key key() const { return {route_id}; }
+
+  std::int64_t route_id{};
+  std::string lane_id;
+  std::string namespace_;
+  std::string required_capabilities;  // sorted, comma-joined
+  bool operator==(const Route&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Route, (), (route_id, lane_id, namespace_, required_capabilities))
+
+struct CreateDedupKey {
+  std::string namespace_;
+  std::string idempotency_key;
+  auto operator<=>(const CreateDedupKey&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(CreateDedupKey, (), (namespace_, idempotency_key))
+
+// An idempotency key inside its window, and the execution it made.
+struct CreateDedup {
+  static constexpr const char* table = "ff_create_dedup";
+  static constexpr const char* first_mutable = "partition_key";
+  using Key = CreateDedupKey;
+  Key key() const { return {namespace_, idempotency_key}; }
+
+  std::string namespace_;
+  std::string idempotency_key;
+  std::uint16_t partition_key{};
+  Uuid execution_id;
+  std::optional<std::int64_t> next_due_at_ms;  // when the window ends
+  bool operator==(const CreateDedup&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(CreateDedup, (),
+                      (namespace_, idempotency_key, partition_key, execution_id, next_due_at_ms))
+
+// Events are only ever appended; the store numbers them in commit order.
+struct LeaseEvent {
+  static constexpr const char* table = "ff_lease_event";
+
+  std::int64_t event_id{};
+  std::uint16_t partition_key{};
+  Uuid execution_id;
+  LeaseEventType event_type{};
+  LeaseId lease_id;
+  std::int64_t lease_epoch{};
+  AttemptId attempt_id;
+  std::uint32_t attempt_index{};
+  std::string worker_id;
+  std::string worker_instance_id;
+  std::string reason;
+  std::int64_t occurred_at_ms{};
+  std::string namespace_;
+  std::string instance_tag;
+  Tags tags;
+  bool operator==(const LeaseEvent&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(LeaseEvent, (),
+                      (event_id, partition_key, execution_id, event_type, lease_id, lease_epoch, attempt_id,
+                       attempt_index, worker_id, worker_instance_id, reason, occurred_at_ms, namespace_,
+                       instance_tag, tags))
+
+struct CompletionEvent {
+  static constexpr const char* table = "ff_completion_event";
+
+  std::int64_t event_id{};
+  std::uint16_t partition_key{};
+  Uuid execution_id;
+  std::optional<FlowId> flow_id;
+  TerminalOutcome outcome{};
+  std::int64_t occurred_at_ms{};
+  std::string namespace_;
+  std::string instance_tag;
+  Tags tags;
+  bool operator==(const CompletionEvent&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(CompletionEvent, (),
+                      (event_id, partition_key, execution_id, flow_id, outcome, occurred_at_ms, namespace_,
+                       instance_tag, tags))
+
+// Live counts by (lane, public state): only ever changed by deltas.
+struct LaneCountKey {
+  std::string lane_id;
+  PublicState public_state{};
+  auto operator<=>(const LaneCountKey&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(LaneCountKey, (), (lane_id, public_state))
+
+// Everything below a store is written over these lists: a new record is added here, and nowhere else.
+using Records = boost::mp11::mp_list<Execution, ExecutionSpec, Attempt, Lane, Route, CreateDedup>;
+using Events = boost::mp11::mp_list<LeaseEvent, CompletionEvent>;
+
+// Records with a clock of their own.
+template <class Record>
+inline constexpr bool has_clock = requires(Record r) { r.next_due_at_ms; };
+using ClockedRecords = boost::mp11::mp_list<Execution, CreateDedup>;
+
+}  // namespace flowfabric
