@@ -147,38 +147,11 @@ enum class ErrorCode {
   resource_exhausted,
   timeout
 };
-BOOST_DESCRIBE_ENUM(ErrorCode, execution_not_found, flow_not_found, attempt_not_found, budget_not_found,
-                    quota_policy_not_found, stream_not_found, suspension_not_found, invalid_input,
-                    capability_mismatch, invalid_capabilities, invalid_policy_json, payload_too_large,
-                    signal_limit_exceeded, invalid_waitpoint_key, invalid_token, token_expired, missing_token,
-                    waitpoint_not_token_bound, retention_limit_exceeded, invalid_lease_for_suspend,
-                    invalid_dependency, invalid_waitpoint_for_execution, invalid_blocking_reason,
-                    invalid_offset, unauthorized, invalid_budget_scope, budget_override_not_allowed,
-                    invalid_quota_spec, invalid_kid, invalid_secret_hex, invalid_grace_ms, invalid_tag_key,
-                    invalid_frame_type, fence_required, partial_fence_triple, corruption,
-                    handle_from_other_backend, use_claim_resumed_execution, not_a_resumed_execution,
-                    execution_not_leaseable, lease_conflict, invalid_claim_grant, claim_grant_expired,
-                    no_eligible_execution, waitpoint_not_found, waitpoint_pending_use_buffer_script,
-                    stale_graph_revision, execution_not_active, execution_not_eligible,
-                    execution_not_in_eligible_set, execution_not_reclaimable, no_active_lease,
-                    rate_limit_exceeded, concurrency_limit_exceeded, retry_exhausted,
-                    dependency_already_exists, cycle_detected, self_referencing_edge,
-                    execution_already_in_flow, waitpoint_already_exists, budget_attach_conflict,
-                    quota_attach_conflict, rotation_conflict, active_attempt_exists, stale_lease,
-                    lease_expired, lease_revoked, execution_not_suspended, already_suspended,
-                    already_satisfied, waitpoint_closed, waitpoint_not_pending, pending_waitpoint_expired,
-                    waitpoint_not_open, duplicate_signal, target_not_signalable, resume_condition_not_met,
-                    execution_not_terminal, max_replays_exhausted, replay_not_allowed, stream_closed,
-                    stale_owner_cannot_append, stream_already_closed, ok_already_applied,
-                    attempt_already_terminal, grant_already_exists, deps_not_satisfied, not_blocked_by_deps,
-                    execution_not_in_flow, flow_already_terminal, not_runnable, terminal, budget_exceeded,
-                    budget_soft_exceeded, attempt_not_started, execution_not_eligible_for_attempt,
-                    max_retries_exhausted, max_reclaims_exceeded, attempt_not_in_created_state,
-                    invariant_violation, hmac_secret_not_initialized, transport, unavailable,
-                    resource_exhausted, timeout)
+// More values than BOOST_DESCRIBE_ENUM takes: the names are in the table, see error_name.
 
 struct ErrorInfo {
   ErrorCode code;
+  std::string_view name;
   ErrorKind kind;
   ErrorClass error_class;
   int http_status;
@@ -188,6 +161,7 @@ struct ErrorInfo {
 };
 const ErrorInfo& error_info(ErrorCode code);
 std::string_view error_name(ErrorCode code);
+std::optional<ErrorCode> error_from_name(std::string_view name);
 
 // What `execution_not_active` tells its caller, so that a lost answer can be told from a real refusal.
 struct NotActiveDetails {

@@ -25,7 +25,7 @@ using Tags = std::map<std::string, std::string>;
 struct Creation {
   ExecutionId execution_id;
   bool duplicate{false};  // the id, or a live idempotency key, was there before; nothing was written
-  PublicState public_state{PublicState::waiting};
+  std::optional<PublicState> public_state;  // absent for a duplicate that is no longer stored
   bool operator==(const Creation&) const = default;
 };
 
@@ -91,7 +91,7 @@ struct ClaimTasks {
   std::optional<std::string> namespace_{};    // absent: any
   std::vector<std::string> lanes{"default"};  // 1–64
   std::vector<std::string> capabilities{};
-  std::uint32_t max_tasks{1};          // 1–256
+  std::uint32_t max_tasks{1};         // 1–256
   std::int64_t lease_ttl_ms{30'000};  // 1 000–3 600 000
   std::int64_t wait_ms{0};            // 0–30 000
 };

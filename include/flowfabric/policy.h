@@ -81,9 +81,9 @@ struct StreamPolicy {
 };
 
 struct ExecutionPolicy {
-  std::int32_t priority{0};                    // used when the create call gives none
-  std::optional<std::int64_t> delay_until;     // likewise
-  std::optional<RetryPolicy> retry_policy;     // absent: no retries
+  std::int32_t priority{0};                 // used when the create call gives none
+  std::optional<std::int64_t> delay_until;  // likewise
+  std::optional<RetryPolicy> retry_policy;  // absent: no retries
   std::optional<TimeoutPolicy> timeout_policy;
   std::optional<std::uint32_t> max_reclaim_count;
   std::optional<SuspensionPolicy> suspension_policy;

@@ -24,8 +24,8 @@ struct Uuid {
   auto operator<=>(const Uuid&) const = default;
 };
 
-// A version 7 UUID: 48 bits of `now_ms`, then 74 bits taken from the two random words. Time-ordered, so
-// that consecutive inserts stay together in an index.
+// A version 7 UUID: 48 bits of `now_ms`, the upper 12 bits of `random_high`, the upper 62 of `random_low`.
+// Time-ordered, so that consecutive inserts stay together in an index.
 Uuid uuid_v7(std::int64_t now_ms, std::uint64_t random_high, std::uint64_t random_low);
 
 }  // namespace flowfabric

@@ -4,9 +4,9 @@
 // seven columns. A trailing underscore (`namespace_`) is not part of the column's name.
 #pragma once
 
+#include <array>
 #include <boost/describe.hpp>
 #include <boost/mp11.hpp>
-#include <array>
 #include <optional>
 #include <string_view>
 #include <type_traits>

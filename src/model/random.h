@@ -7,6 +7,8 @@
 
 namespace flowfabric {
 
+__extension__ typedef unsigned __int128 Wide;
+
 // SplitMix64.
 class Random {
  public:
@@ -21,7 +23,7 @@ class Random {
 
   // Uniform in [low, high]; the bias of the multiplication is below 2^-32 for every range we use.
   constexpr std::uint64_t between(std::uint64_t low, std::uint64_t high) {
-    const auto range = static_cast<unsigned __int128>(high - low) + 1;
+    const auto range = static_cast<Wide>(high - low) + 1;
     return low + static_cast<std::uint64_t>((range * next()) >> 64);
   }
 

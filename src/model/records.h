@@ -78,7 +78,7 @@ struct CurrentAttempt {
   std::optional<std::int64_t> attempt_started_at_ms;
   std::optional<std::int64_t> attempt_resumed_at_ms;
   std::optional<std::int64_t> attempt_suspended_at_ms;
-  std::string attempt_suspension;  // a suspension id, or `worker_delay`
+  std::string attempt_suspension;                       // a suspension id, or `worker_delay`
   std::optional<std::int64_t> attempt_timeout_at_ms;    // armed while leased
   std::optional<std::int64_t> attempt_timeout_left_ms;  // kept while paused
   Lineage lineage;
@@ -102,6 +102,7 @@ struct Execution {
   std::string namespace_;
   std::int64_t route_id{};
   std::int64_t created_at_ms{};
+  std::uint32_t max_reclaim_count{kDefaultMaxReclaimCount};  // of the policy: every lost lease asks for it
 
   StateVector state;
   std::string blocking_detail;
@@ -140,13 +141,13 @@ struct Execution {
   bool operator==(const Execution&) const = default;
 };
 BOOST_DESCRIBE_STRUCT(Execution, (),
-                      (partition_key, execution_id, lane_id, namespace_, route_id, created_at_ms, state,
-                       blocking_detail, flow_id, priority, offer_order, next_due_at_ms, attempt,
-                       total_attempt_count, retry_count, replay_count, lease_reclaim_count, lease_epoch, lease,
-                       last_end, delay_until_ms, deadline_at_ms, started_at_ms, terminal_at_ms,
-                       last_transition_at_ms, last_mutation_at_ms, failure_reason, last_failure_message,
-                       cancellation_reason, cancelled_by, progress_pct, progress_message,
-                       progress_updated_at_ms, tags))
+                      (partition_key, execution_id, lane_id, namespace_, route_id, created_at_ms,
+                       max_reclaim_count, state, blocking_detail, flow_id, priority, offer_order,
+                       next_due_at_ms, attempt, total_attempt_count, retry_count, replay_count,
+                       lease_reclaim_count, lease_epoch, lease, last_end, delay_until_ms, deadline_at_ms,
+                       started_at_ms, terminal_at_ms, last_transition_at_ms, last_mutation_at_ms,
+                       failure_reason, last_failure_message, cancellation_reason, cancelled_by, progress_pct,
+                       progress_message, progress_updated_at_ms, tags))
 
 // What the caller submitted; never changes.
 struct ExecutionSpec {
@@ -333,7 +334,9 @@ using Events = boost::mp11::mp_list<LeaseEvent, CompletionEvent>;
 
 // Records with a clock of their own.
 template <class Record>
-inline constexpr bool has_clock = requires(Record r) { r.next_due_at_ms; };
+inline constexpr bool has_clock = requires(Record r) {
+  r.next_due_at_ms;
+};
 using ClockedRecords = boost::mp11::mp_list<Execution, CreateDedup>;
 
 }  // namespace flowfabric

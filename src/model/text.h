@@ -25,7 +25,8 @@ Result<void> check_create_tag(std::string_view key, std::string_view value);
 // Sorted, without duplicates. Refuses with `invalid_capabilities`, detail `<side>:<why>`, where side is
 // `required` or `worker` and why is empty_token, comma_in_token, control_or_whitespace, too_many_tokens or
 // too_many_bytes.
-Result<std::vector<std::string>> normalize_capabilities(std::string_view side, std::vector<std::string> tokens);
+Result<std::vector<std::string>> normalize_capabilities(std::string_view side,
+                                                        std::vector<std::string> tokens);
 // "a,b,c"
 std::string join_capabilities(const std::vector<std::string>& sorted_tokens);
 // Both sorted.

@@ -1,0 +1,62 @@
+#include "core/cancel.h"
+
+#include "core/lease.h"
+#include "core/transition.h"
+#include "model/text.h"
+
+namespace flowfabric::core {
+
+namespace {
+
+bool needs_no_fence(const std::string& source) {
+  return source == kOperatorOverride || source == "flow_cascade" || source == "system_timeout";
+}
+
+Result<void> check_right_to_cancel(Unit& unit, const CancelExecution& request, Context& at) {
+  const auto* execution = unit.find<Execution>(request.execution_id);
+  const bool running = execution && execution->state.lifecycle_phase == LifecyclePhase::active;
+  if (!running || needs_no_fence(request.source)) return {};
+  if (auto ok = check_fence_shape(request.fence, Unfenced::never, request.source); !ok) return ok;
+  auto held = check_lease(unit, request.execution_id, request.fence, OnExpiry::mark, at);
+  if (!held) return std::unexpected(held.error());
+  return {};
+}
+
+}  // namespace
+
+Result<Cancelled> cancel(Unit& unit, const CancelExecution& request, Context& at) {
+  if (auto ok = check_text("reason", request.reason); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_text("source", request.source); !ok) return std::unexpected(ok.error());
+  const bool fence_given = request.fence != LeaseFence{};
+  if (fence_given) {
+    if (auto ok = check_fence_shape(request.fence, Unfenced::never, ""); !ok) {
+      return std::unexpected(ok.error());
+    }
+  }
+  const auto* found = unit.find<Execution>(request.execution_id);
+  if (!found) return std::unexpected(not_found(request.execution_id));
+  if (found->state.terminal_outcome == TerminalOutcome::cancelled) return Cancelled{request.execution_id};
+  if (found->state.lifecycle_phase == LifecyclePhase::terminal) {
+    auto error = not_active(*found);
+    error.code = ErrorCode::terminal;
+    error.advice = "The execution has already ended; there is nothing to cancel.";
+    return std::unexpected(std::move(error));
+  }
+  if (auto ok = check_right_to_cancel(unit, request, at); !ok) return std::unexpected(ok.error());
+
+  auto& execution = unit.edit<Execution>(request.execution_id);
+  if (has_live_attempt(execution)) {
+    end_attempt(unit, execution,
+                {.how = AttemptLifecycle::ended_cancelled, .failure_reason = "cancelled: " + request.reason},
+                at);
+  }
+  if (execution.state.lifecycle_phase == LifecyclePhase::active) {
+    release_lease(unit, execution, lease_end(execution, LeaseEnd::cancel), "cancelled", at);
+  }
+  execution.cancellation_reason = request.reason;
+  execution.cancelled_by = request.source.empty() ? request.execution_id.to_string() : request.source;
+  finish(unit, execution, TerminalOutcome::cancelled, at);
+  return Cancelled{request.execution_id};
+}
+
+}  // namespace flowfabric::core

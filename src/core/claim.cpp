@@ -1,0 +1,209 @@
+#include "core/claim.h"
+
+#include "core/expiry.h"
+#include "core/lease.h"
+#include "core/transition.h"
+#include "model/text.h"
+
+namespace flowfabric::core {
+
+namespace {
+
+constexpr std::size_t kMaxLanes = 64;
+constexpr std::uint32_t kMaxTasks = 256;
+constexpr std::int64_t kMaxWaitMs = 30'000;
+// With several routes to merge, most of what is read ahead on each would be for nothing.
+constexpr std::uint32_t kReadAhead = 8;
+
+AttemptType type_of_next_attempt(const Execution& execution) {
+  switch (execution.state.attempt_state) {
+    case AttemptState::pending_retry_attempt:
+      return AttemptType::retry;
+    case AttemptState::pending_replay_attempt:
+      return AttemptType::replay;
+    default:
+      return AttemptType::initial;
+  }
+}
+
+void grant_lease(Execution& execution, const ClaimTasks& request, Context& at) {
+  ++execution.lease_epoch;
+  execution.lease =
+      Lease{.lease_id = at.mint<LeaseId>(),
+            .worker_id = request.worker_id,
+            .worker_instance_id =
+                request.worker_instance_id.empty() ? request.worker_id : request.worker_instance_id,
+            .lease_acquired_at_ms = at.now_ms,
+            .lease_expires_at_ms = at.now_ms + request.lease_ttl_ms,
+            .lease_renewal_deadline_ms = renewal_deadline(at.now_ms, request.lease_ttl_ms)};
+}
+
+void start_attempt(Execution& execution, const ExecutionPolicy& policy, AttemptType type, Lineage lineage,
+                   Context& at) {
+  execution.attempt = CurrentAttempt{.attempt_index = execution.total_attempt_count,
+                                     .attempt_id = at.mint<AttemptId>(),
+                                     .attempt_type = type,
+                                     .attempt_started_at_ms = at.now_ms,
+                                     .lineage = std::move(lineage)};
+  if (policy.timeout_policy && policy.timeout_policy->attempt_timeout_ms) {
+    execution.attempt.attempt_timeout_at_ms =
+        saturating_add(at.now_ms, *policy.timeout_policy->attempt_timeout_ms);
+  }
+  ++execution.total_attempt_count;
+  if (!execution.started_at_ms) execution.started_at_ms = at.now_ms;
+}
+
+ClaimKind take_fresh(Unit& unit, Execution& execution, const ExecutionPolicy& policy,
+                     const ClaimTasks& request, Context& at) {
+  start_attempt(execution, policy, type_of_next_attempt(execution), std::move(execution.attempt.lineage), at);
+  grant_lease(execution, request, at);
+  append_lease_event(unit, execution, LeaseEventType::acquired, "", at);
+  return ClaimKind::fresh;
+}
+
+// The same attempt goes on, with what was left of its time.
+ClaimKind take_resumed(Unit& unit, Execution& execution, const ClaimTasks& request, Context& at) {
+  auto& attempt = execution.attempt;
+  attempt.attempt_resumed_at_ms = at.now_ms;
+  attempt.attempt_suspended_at_ms.reset();
+  attempt.attempt_suspension.clear();
+  if (attempt.attempt_timeout_left_ms) {
+    attempt.attempt_timeout_at_ms = at.now_ms + *attempt.attempt_timeout_left_ms;
+    attempt.attempt_timeout_left_ms.reset();
+  }
+  grant_lease(execution, request, at);
+  append_lease_event(unit, execution, LeaseEventType::acquired, "claim_resumed", at);
+  return ClaimKind::resumed;
+}
+
+// The old attempt ends as interrupted, a new one starts from zero.
+ClaimKind take_reclaimed(Unit& unit, Execution& execution, const ExecutionPolicy& policy,
+                         const ClaimTasks& request, Context& at) {
+  const std::string reason =
+      execution.state.ownership_state == OwnershipState::lease_revoked ? "lease_revoked" : "lease_expired";
+  const auto previous_index = execution.attempt.attempt_index;
+  end_attempt(unit, execution, {.how = AttemptLifecycle::interrupted_reclaimed, .failure_reason = reason},
+              at);
+  release_lease(unit, execution, lease_end(execution, LeaseEnd::other), "", at);
+  ++execution.lease_reclaim_count;
+  start_attempt(execution, policy, AttemptType::reclaim,
+                Lineage{.previous_attempt_index = previous_index, .lineage_reason = reason}, at);
+  grant_lease(execution, request, at);
+  append_lease_event(unit, execution, LeaseEventType::reclaimed, reason, at);
+  return ClaimKind::reclaimed;
+}
+
+ClaimedTask describe_task(const Execution& execution, const ExecutionSpec& spec, ClaimKind kind) {
+  return {.execution_id = execution.key(),
+          .claim = kind,
+          .fence = {execution.lease.lease_id, execution.lease_epoch, execution.attempt.attempt_id},
+          .lease_expires_at = *execution.lease.lease_expires_at_ms,
+          .attempt_index = execution.attempt.attempt_index,
+          .attempt_type = execution.attempt.attempt_type,
+          .namespace_ = execution.namespace_,
+          .lane_id = execution.lane_id,
+          .execution_kind = spec.execution_kind,
+          .input = spec.payload.data,
+          .payload_encoding = spec.payload_encoding,
+          .tags = execution.tags,
+          .priority = execution.priority,
+          .deadline_at = execution.deadline_at_ms,
+          .attempt_timeout_at = execution.attempt.attempt_timeout_at_ms};
+}
+
+// Gives the execution to the worker. Absent when it turned out to be past its deadline, which ends it.
+std::optional<ClaimedTask> take(Unit& unit, const ExecutionId& id, const ClaimTasks& request, Context& at) {
+  const auto* spec = unit.find<ExecutionSpec>(id);
+  auto& execution = unit.edit<Execution>(id);
+  if (execution.deadline_at_ms && *execution.deadline_at_ms <= at.now_ms) {
+    expire(unit, execution, kExecutionDeadline, at);
+    return std::nullopt;
+  }
+  ClaimKind kind{};
+  if (execution.state.lifecycle_phase == LifecyclePhase::active) {
+    kind = take_reclaimed(unit, execution, spec->policy, request, at);
+  } else if (execution.state.attempt_state == AttemptState::attempt_interrupted) {
+    kind = take_resumed(unit, execution, request, at);
+  } else {
+    kind = take_fresh(unit, execution, spec->policy, request, at);
+  }
+  move_to(unit, execution, vectors::running(), "", at);
+  return describe_task(execution, *spec, kind);
+}
+
+// The best offer among several routes.
+const Execution* best_of(Unit& unit, const std::vector<std::int64_t>& routes, std::uint32_t expected) {
+  const Execution* best = nullptr;
+  for (const auto route : routes) {
+    const auto ahead = routes.size() == 1 ? expected : std::min(expected, kReadAhead);
+    const auto* offer = unit.best_offer(route, ahead);
+    if (!offer) continue;
+    const bool better =
+        !best || Offer{*offer->offer_order, offer->key()} < Offer{*best->offer_order, best->key()};
+    if (better) best = offer;
+  }
+  return best;
+}
+
+}  // namespace
+
+Result<WorkerScope> check_claim(const ClaimTasks& request) {
+  const auto out_of_range = [](const char* what, const char* advice) {
+    return fail_with(ErrorCode::invalid_input, std::string(what) + ": out of range", advice);
+  };
+  if (auto ok = check_worker_name("worker_id", request.worker_id); !ok) return std::unexpected(ok.error());
+  if (!request.worker_instance_id.empty()) {
+    if (auto ok = check_worker_name("worker_instance_id", request.worker_instance_id); !ok) {
+      return std::unexpected(ok.error());
+    }
+  }
+  if (request.namespace_) {
+    if (auto ok = check_namespace(*request.namespace_); !ok) return std::unexpected(ok.error());
+  }
+  if (request.lanes.empty() || request.lanes.size() > kMaxLanes) {
+    return out_of_range("lanes", "Name 1 to 64 lanes to claim from.");
+  }
+  for (const auto& lane : request.lanes) {
+    if (auto ok = check_lane(lane); !ok) return std::unexpected(ok.error());
+  }
+  if (request.max_tasks < 1 || request.max_tasks > kMaxTasks) {
+    return out_of_range("max_tasks", "Ask for 1 to 256 tasks.");
+  }
+  if (auto ok = check_lease_ttl(request.lease_ttl_ms); !ok) return std::unexpected(ok.error());
+  if (request.wait_ms < 0 || request.wait_ms > kMaxWaitMs) {
+    return out_of_range("wait_ms", "Wait between 0 and 30000 ms.");
+  }
+  auto capabilities = normalize_capabilities("worker", request.capabilities);
+  if (!capabilities) return std::unexpected(capabilities.error());
+  return WorkerScope{request.namespace_, *std::move(capabilities)};
+}
+
+Result<std::vector<ClaimedTask>> claim(Unit& unit, const ClaimTasks& request, Context& at) {
+  const auto scope = check_claim(request);
+  if (!scope) return std::unexpected(scope.error());
+  std::vector<std::vector<std::int64_t>> lanes;
+  for (const auto& lane : request.lanes) {
+    std::vector<std::int64_t> routes;
+    for (const auto* route : unit.routes_of(lane)) {
+      if (serves(*scope, *route)) routes.push_back(route->route_id);
+    }
+    if (!routes.empty()) lanes.push_back(std::move(routes));
+  }
+  // Lanes take turns, and none of them is always first.
+  std::vector<ClaimedTask> tasks;
+  std::size_t turn = lanes.size() > 1 ? at.random.between(0, lanes.size() - 1) : 0;
+  while (!lanes.empty() && tasks.size() < request.max_tasks) {
+    turn %= lanes.size();
+    const auto missing = request.max_tasks - static_cast<std::uint32_t>(tasks.size());
+    const auto* offer = best_of(unit, lanes[turn], missing);
+    if (!offer) {
+      lanes.erase(lanes.begin() + static_cast<std::ptrdiff_t>(turn));
+      continue;
+    }
+    if (auto task = take(unit, offer->key(), request, at)) tasks.push_back(*std::move(task));
+    ++turn;
+  }
+  return tasks;
+}
+
+}  // namespace flowfabric::core

@@ -1,0 +1,30 @@
+// What an operation may know of the world: the store's time, its own random bits, the partition counts.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "model/partition.h"
+#include "model/random.h"
+
+namespace flowfabric::core {
+
+struct Context {
+  std::int64_t now_ms{};
+  Random random{0};
+  PartitionCounts partitions{};
+
+  template <class Id>
+  Id mint() {
+    return Id{mint_uuid(now_ms, random)};
+  }
+};
+
+// `base + duration`, never past the end of time: policies may hold any 64-bit number.
+inline std::int64_t saturating_add(std::int64_t base, std::uint64_t duration) {
+  constexpr std::int64_t end_of_time = std::numeric_limits<std::int64_t>::max();
+  const auto room = static_cast<std::uint64_t>(end_of_time - base);
+  return duration >= room ? end_of_time : base + static_cast<std::int64_t>(duration);
+}
+
+}  // namespace flowfabric::core

@@ -1,0 +1,130 @@
+#include "core/create.h"
+
+#include <algorithm>
+
+#include "core/offer.h"
+#include "core/transition.h"
+#include "model/text.h"
+
+namespace flowfabric::core {
+
+namespace {
+
+Result<void> check_request(const CreateExecution& request, const Context& at) {
+  if (request.execution_id->partition >= at.partitions.flow) {
+    return fail_with(ErrorCode::invalid_input, "execution_id: partition out of range",
+                     "The id names partition " + std::to_string(request.execution_id->partition) +
+                         ", but this store has partitions 0 to " + std::to_string(at.partitions.flow - 1) +
+                         ".");
+  }
+  if (auto ok = check_lane(request.lane_id); !ok) return ok;
+  if (auto ok = check_namespace(request.namespace_); !ok) return ok;
+  if (auto ok = check_text("execution_kind", request.execution_kind); !ok) return ok;
+  if (auto ok = check_text("creator_identity", request.creator_identity); !ok) return ok;
+  if (auto ok = check_text("idempotency_key", request.idempotency_key); !ok) return ok;
+  if (auto ok = check_text("payload_encoding", request.payload_encoding); !ok) return ok;
+  for (const auto& [key, value] : request.tags) {
+    if (auto ok = check_create_tag(key, value); !ok) return ok;
+  }
+  for (const auto& time : {request.delay_until, request.execution_deadline_at}) {
+    if (time && *time < 0) {
+      return fail_with(ErrorCode::invalid_input, "delay_until or execution_deadline_at: negative",
+                       "Give times in milliseconds since the Unix epoch.");
+    }
+  }
+  return validate(request.policy);
+}
+
+// Why this create makes nothing new, if it does not.
+std::optional<Creation> find_duplicate(Unit& unit, const CreateExecution& request, const Context& at) {
+  const auto known = [&](const ExecutionId& id) {
+    Creation duplicate{.execution_id = id, .duplicate = true, .public_state = std::nullopt};
+    if (const auto* execution = unit.find<Execution>(id)) {
+      duplicate.public_state = execution->state.public_state;
+    }
+    return duplicate;
+  };
+  if (!request.idempotency_key.empty()) {
+    const auto* dedup = unit.find<CreateDedup>({request.namespace_, request.idempotency_key});
+    const bool live = dedup && dedup->next_due_at_ms && *dedup->next_due_at_ms > at.now_ms;
+    if (live) return known({dedup->partition_key, dedup->execution_id});
+  }
+  if (unit.find<Execution>(*request.execution_id)) return known(*request.execution_id);
+  return std::nullopt;
+}
+
+void remember_key(Unit& unit, const CreateExecution& request, const Context& at) {
+  const auto window = request.policy.dedup_window_ms.value_or(kDefaultDedupWindowMs);
+  if (request.idempotency_key.empty() || window == 0) return;
+  unit.insert(CreateDedup{.namespace_ = request.namespace_,
+                          .idempotency_key = request.idempotency_key,
+                          .partition_key = request.execution_id->partition,
+                          .execution_id = request.execution_id->uuid,
+                          .next_due_at_ms = saturating_add(at.now_ms, window)});
+}
+
+std::optional<std::int64_t> deadline_of(const CreateExecution& request, const Context& at) {
+  if (request.execution_deadline_at) return request.execution_deadline_at;
+  const auto& timeouts = request.policy.timeout_policy;
+  if (!timeouts || !timeouts->execution_deadline_ms) return std::nullopt;
+  return saturating_add(at.now_ms, *timeouts->execution_deadline_ms);
+}
+
+}  // namespace
+
+void want_for(Unit& unit, const CreateExecution& request) {
+  unit.want<Execution>(*request.execution_id);
+  unit.want<Lane>({request.lane_id});
+  if (!request.idempotency_key.empty()) {
+    unit.want<CreateDedup>({request.namespace_, request.idempotency_key});
+  }
+}
+
+Result<Creation> create(Unit& unit, const CreateExecution& request, Context& at) {
+  if (auto ok = check_request(request, at); !ok) return std::unexpected(ok.error());
+  if (!unit.find<Lane>({request.lane_id})) {
+    unit.insert(Lane{request.lane_id, at.now_ms, "create_execution"});
+  }
+  if (auto duplicate = find_duplicate(unit, request, at)) return *duplicate;
+
+  std::vector<std::string> required;
+  if (const auto& routing = request.policy.routing_requirements) {
+    required = *normalize_capabilities("required", routing->required_capabilities);
+  }
+  Execution execution{.partition_key = request.execution_id->partition,
+                      .execution_id = request.execution_id->uuid,
+                      .lane_id = request.lane_id,
+                      .namespace_ = request.namespace_,
+                      .route_id = ensure_route(unit, request.lane_id, request.namespace_, required),
+                      .created_at_ms = at.now_ms,
+                      .max_reclaim_count = request.policy.reclaim_cap(),
+                      .tags = request.tags};
+  const auto priority = request.priority != 0 ? request.priority : request.policy.priority;
+  execution.priority = std::clamp(priority, kMinPriority, kMaxPriority);
+  execution.deadline_at_ms = deadline_of(request, at);
+  const auto delay_until = request.delay_until ? request.delay_until : request.policy.delay_until;
+  if (delay_until && *delay_until > at.now_ms) {
+    execution.delay_until_ms = delay_until;
+    enter(unit, execution,
+          vectors::delayed(BlockingReason::waiting_for_delay, AttemptState::pending_first_attempt),
+          "delayed until " + std::to_string(*delay_until), at);
+  } else {
+    enter(unit, execution, vectors::waiting(AttemptState::pending_first_attempt), "", at);
+  }
+  const Creation created{.execution_id = *request.execution_id,
+                         .duplicate = false,
+                         .public_state = execution.state.public_state};
+  unit.insert(std::move(execution));
+  unit.insert(ExecutionSpec{.partition_key = request.execution_id->partition,
+                            .execution_id = request.execution_id->uuid,
+                            .execution_kind = request.execution_kind,
+                            .creator_identity = request.creator_identity,
+                            .idempotency_key = request.idempotency_key,
+                            .policy = request.policy,
+                            .payload_encoding = request.payload_encoding,
+                            .payload = Bytes{request.input}});
+  remember_key(unit, request, at);
+  return created;
+}
+
+}  // namespace flowfabric::core

@@ -1,0 +1,33 @@
+// What happens because time passed. The clock finds what is due; here it is decided, under the batch's lock,
+// which rule really applies. Deadline comes before attempt timeout, and that before lease expiry.
+#pragma once
+
+#include "core/context.h"
+#include "core/unit.h"
+
+namespace flowfabric::core {
+
+inline constexpr const char* kAttemptTimeout = "attempt_timeout";
+inline constexpr const char* kExecutionDeadline = "execution_deadline";
+
+// The rules by the names of the specification (08 §2 and §7).
+enum class Rule {
+  none,
+  execution_deadline,
+  attempt_timeout,
+  lease_expiry,
+  reclaim,
+  delayed_promoter,
+  ttl_sweep
+};
+BOOST_DESCRIBE_ENUM(Rule, none, execution_deadline, attempt_timeout, lease_expiry, reclaim, delayed_promoter,
+                    ttl_sweep)
+
+// Applies at most one rule; what is due after that is found by the clock's next look.
+Rule run_due(Unit& unit, const ExecutionId& id, Context& at);
+Rule run_due(Unit& unit, const CreateDedupKey& key, Context& at);
+
+// Ends the execution as expired.
+void expire(Unit& unit, Execution& execution, const std::string& reason, const Context& at);
+
+}  // namespace flowfabric::core

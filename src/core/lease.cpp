@@ -1,0 +1,135 @@
+#include "core/lease.h"
+
+#include "core/transition.h"
+#include "model/text.h"
+
+namespace flowfabric::core {
+
+namespace {
+
+bool matches(const LeaseFence& fence, const std::optional<LeaseId>& lease, std::int64_t epoch,
+             const std::optional<AttemptId>& attempt) {
+  return fence.lease_id == lease && fence.lease_epoch == epoch && fence.attempt_id == attempt;
+}
+
+bool is_whole(const LeaseFence& fence) {
+  return fence.lease_id && fence.lease_epoch && fence.attempt_id;
+}
+
+}  // namespace
+
+Result<void> check_lease_ttl(std::int64_t ttl_ms) {
+  if (ttl_ms >= kMinLeaseTtlMs && ttl_ms <= kMaxLeaseTtlMs) return {};
+  return fail_with(ErrorCode::invalid_input, "lease_ttl_ms: out of range",
+                   "Give a lease time to live between 1000 and 3600000 ms.");
+}
+
+std::int64_t renewal_deadline(std::int64_t now_ms, std::int64_t ttl_ms) {
+  return now_ms + ttl_ms * 2 / 3;
+}
+
+Result<void> check_fence_shape(const LeaseFence& fence, Unfenced allowed, const std::string& source) {
+  if (is_whole(fence)) return {};
+  if (fence.lease_id || fence.lease_epoch || fence.attempt_id) {
+    return fail_with(ErrorCode::partial_fence_triple, "",
+                     "Send lease_id, lease_epoch and attempt_id together, as the claim returned them.");
+  }
+  if (allowed == Unfenced::by_operator && source == kOperatorOverride) return {};
+  return fail_with(ErrorCode::fence_required, "",
+                   "Send the lease_id, lease_epoch and attempt_id that the claim returned.");
+}
+
+Error not_found(const ExecutionId& id) {
+  return {ErrorCode::execution_not_found, id.to_string(),
+          "No such execution: check the id; it may have been removed after its retention."};
+}
+
+Error not_active(const Execution& execution) {
+  return {ErrorCode::execution_not_active, "", "The execution is not running, so nobody holds its lease.",
+          NotActiveDetails{
+              .lifecycle_phase = execution.state.lifecycle_phase,
+              .terminal_outcome = execution.state.terminal_outcome,
+              .lease_epoch = execution.lease_epoch,
+              .attempt_id = execution.attempt.attempt_id ? execution.attempt.attempt_id->to_string() : "",
+          }};
+}
+
+bool repeats(const Execution& execution, const LeaseFence& fence, LeaseEnd operation) {
+  const auto& end = execution.last_end;
+  return end.ended_by == operation && is_whole(fence) &&
+         matches(fence, end.ended_lease_id, end.ended_lease_epoch, end.ended_attempt_id);
+}
+
+void mark_lease_expired(Unit& unit, Execution& execution, const Context& at) {
+  execution.lease.lease_expired_at_ms = at.now_ms;
+  append_lease_event(unit, execution, LeaseEventType::expired, "", at);
+  move_to(unit, execution, vectors::lost(OwnershipState::lease_expired_reclaimable),
+          "lease expired, awaiting reclaim", at);
+}
+
+Result<const Execution*> check_lease(Unit& unit, const ExecutionId& id, const LeaseFence& fence,
+                                     OnExpiry on_expiry, Context& at) {
+  const Execution* execution = unit.find<Execution>(id);
+  if (!execution) return std::unexpected(not_found(id));
+  if (execution->state.lifecycle_phase != LifecyclePhase::active) {
+    return std::unexpected(not_active(*execution));
+  }
+  if (execution->state.ownership_state == OwnershipState::lease_revoked) {
+    return fail_with(ErrorCode::lease_revoked, "", "The lease was taken away: stop working on this task.");
+  }
+  if (!execution->lease.lease_expires_at_ms || *execution->lease.lease_expires_at_ms <= at.now_ms) {
+    const bool unmarked = execution->state.ownership_state == OwnershipState::leased;
+    if (unmarked && on_expiry == OnExpiry::mark) {
+      mark_lease_expired(unit, unit.edit<Execution>(id), at);
+      unit.keep_despite_refusal();  // a lease found expired is marked, and the call is still refused
+    }
+    return fail_with(ErrorCode::lease_expired, "",
+                     "The lease ran out: stop working on this task, and renew earlier next time.");
+  }
+  const bool fenced = is_whole(fence);
+  if (fenced &&
+      !matches(fence, execution->lease.lease_id, execution->lease_epoch, execution->attempt.attempt_id)) {
+    return fail_with(ErrorCode::stale_lease, "", "Another lease is in force: stop working on this task.");
+  }
+  return execution;
+}
+
+Result<Renewal> renew(Unit& unit, const RenewLease& request, Context& at) {
+  if (auto ok = check_fence_shape(request.fence, Unfenced::never, ""); !ok) {
+    return std::unexpected(ok.error());
+  }
+  if (auto ok = check_lease_ttl(request.lease_ttl_ms); !ok) return std::unexpected(ok.error());
+  auto held = check_lease(unit, request.execution_id, request.fence, OnExpiry::mark, at);
+  if (!held) return std::unexpected(held.error());
+  if ((*held)->attempt.attempt_index != request.attempt_index) {
+    return fail_with(ErrorCode::stale_lease, "", "The attempt index is not that of the running attempt.");
+  }
+  auto& execution = unit.edit<Execution>(request.execution_id);
+  execution.lease.lease_expires_at_ms = at.now_ms + request.lease_ttl_ms;
+  execution.lease.lease_last_renewed_at_ms = at.now_ms;
+  execution.lease.lease_renewal_deadline_ms = renewal_deadline(at.now_ms, request.lease_ttl_ms);
+  note_mutation(execution, at);
+  append_lease_event(unit, execution, LeaseEventType::renewed, "", at);
+  return Renewal{*execution.lease.lease_expires_at_ms, execution.lease_epoch};
+}
+
+Result<ProgressUpdated> update_progress(Unit& unit, const UpdateProgress& request, Context& at) {
+  if (auto ok = check_fence_shape(request.fence, Unfenced::never, ""); !ok) {
+    return std::unexpected(ok.error());
+  }
+  if (request.percent && (*request.percent < 0 || *request.percent > 100)) {
+    return fail_with(ErrorCode::invalid_input, "percent: out of range",
+                     "Give the progress as a whole number from 0 to 100.");
+  }
+  if (auto ok = check_text("message", request.message.value_or("")); !ok) return std::unexpected(ok.error());
+  auto held = check_lease(unit, request.execution_id, request.fence, OnExpiry::only_refuse, at);
+  if (!held) return std::unexpected(held.error());
+  auto& execution = unit.edit<Execution>(request.execution_id);
+  if (request.percent) execution.progress_pct = *request.percent;
+  if (request.message) execution.progress_message = *request.message;
+  execution.progress_updated_at_ms = at.now_ms;
+  note_mutation(execution, at);
+  return ProgressUpdated{};
+}
+
+}  // namespace flowfabric::core

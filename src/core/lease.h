@@ -1,0 +1,39 @@
+// Leases: who may speak for a running execution, and keeping that right alive.
+#pragma once
+
+#include <string>
+
+#include "core/context.h"
+#include "core/unit.h"
+
+namespace flowfabric::core {
+
+inline constexpr std::int64_t kMinLeaseTtlMs = 1000;
+inline constexpr std::int64_t kMaxLeaseTtlMs = 3'600'000;
+Result<void> check_lease_ttl(std::int64_t ttl_ms);
+// When a holder should have renewed: two thirds of the time to live.
+std::int64_t renewal_deadline(std::int64_t now_ms, std::int64_t ttl_ms);
+
+enum class Unfenced { never, by_operator };
+// The fence is whole, or absent where `source` allows that.
+Result<void> check_fence_shape(const LeaseFence& fence, Unfenced allowed, const std::string& source);
+
+enum class OnExpiry { mark, only_refuse };
+// The execution, if the caller holds its lease: specification 02 §2.2, first failure wins. A lease found
+// expired is marked as such, and the mark outlives the refusal.
+Result<const Execution*> check_lease(Unit& unit, const ExecutionId& id, const LeaseFence& fence,
+                                     OnExpiry on_expiry, Context& at);
+
+// True when the fence is that of the lease that ended last, by this very operation: its answer was lost.
+bool repeats(const Execution& execution, const LeaseFence& fence, LeaseEnd operation);
+
+Error not_active(const Execution& execution);
+Error not_found(const ExecutionId& id);
+
+// The holder stopped renewing: the execution waits to be reclaimed.
+void mark_lease_expired(Unit& unit, Execution& execution, const Context& at);
+
+Result<Renewal> renew(Unit& unit, const RenewLease& request, Context& at);
+Result<ProgressUpdated> update_progress(Unit& unit, const UpdateProgress& request, Context& at);
+
+}  // namespace flowfabric::core

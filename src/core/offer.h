@@ -1,0 +1,32 @@
+// What is offered to workers, and in which order they take it.
+//
+// An execution is offered on a route: its lane, its namespace and the capabilities it requires. A claim works
+// out which routes its worker serves and takes the best offers among them, so that a lane full of GPU work
+// costs a CPU worker nothing.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/context.h"
+#include "core/unit.h"
+
+namespace flowfabric::core {
+
+// Absent while no worker may take it. Smaller goes first: priority, then lost leases after the rest, then
+// age.
+std::optional<std::int64_t> offer_order(const Execution& execution);
+
+// The id of the route, which is registered if it is new.
+std::int64_t ensure_route(Unit& unit, const std::string& lane, const std::string& name_space,
+                          const std::vector<std::string>& required_capabilities);
+
+// What a worker serves. Capabilities sorted.
+struct WorkerScope {
+  std::optional<std::string> name_space;
+  std::vector<std::string> capabilities;
+};
+bool serves(const WorkerScope& worker, const Route& route);
+
+}  // namespace flowfabric::core

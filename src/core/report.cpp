@@ -1,0 +1,136 @@
+#include "core/report.h"
+
+#include "core/lease.h"
+#include "core/retry.h"
+#include "core/transition.h"
+#include "model/text.h"
+
+namespace flowfabric::core {
+
+namespace {
+
+constexpr std::size_t kMaxReasonBytes = 4096;
+
+// The execution whose lease is about to end. Nothing to do (null) when the call repeats the one that ended
+// it: then the recorded answer stands.
+Result<Execution*> begin_report(Unit& unit, const ExecutionId& id, const LeaseFence& fence,
+                                const std::string& source, LeaseEnd operation, Context& at) {
+  if (auto ok = check_fence_shape(fence, Unfenced::by_operator, source); !ok) {
+    return std::unexpected(ok.error());
+  }
+  const auto* known = unit.find<Execution>(id);
+  if (known && repeats(*known, fence, operation)) return nullptr;
+  if (known && fence.lease_epoch && *fence.lease_epoch < known->last_end.ended_lease_epoch) {
+    return fail_with(ErrorCode::stale_lease, "", "A later lease of this execution has ended since.");
+  }
+  auto held = check_lease(unit, id, fence, OnExpiry::mark, at);
+  if (!held) return std::unexpected(held.error());
+  return &unit.edit<Execution>(id);
+}
+
+}  // namespace
+
+Result<Completed> complete(Unit& unit, const CompleteExecution& request, Context& at) {
+  auto begun =
+      begin_report(unit, request.execution_id, request.fence, request.source, LeaseEnd::complete, at);
+  if (!begun) return std::unexpected(begun.error());
+  if (!*begun) return Completed{};
+  auto& execution = **begun;
+  end_attempt(unit, execution, {.how = AttemptLifecycle::ended_success, .result = request.result}, at);
+  release_lease(unit, execution, lease_end(execution, LeaseEnd::complete), "completed", at);
+  finish(unit, execution, TerminalOutcome::success, at);
+  return Completed{};
+}
+
+std::optional<Failed> schedule_retry(Unit& unit, Execution& execution, const AttemptFailure& failure,
+                                     Context& at) {
+  const auto& policy = unit.find<ExecutionSpec>(execution.key())->policy;
+  const auto wait = retry_after_ms(policy.retry_policy, execution.retry_count, failure.category, at.random);
+  if (!wait) return std::nullopt;
+
+  const Failed answer{.retry_scheduled = true,
+                      .delay_until = saturating_add(at.now_ms, *wait),
+                      .next_attempt_index = execution.total_attempt_count};
+  end_attempt(unit, execution,
+              {.how = AttemptLifecycle::ended_failure,
+               .failure_reason = failure.reason,
+               .failure_category = failure.category},
+              at);
+  auto end = lease_end(execution, failure.ended_by);
+  end.ended_delay_until_ms = answer.delay_until;
+  end.ended_next_attempt_index = answer.next_attempt_index;
+  release_lease(unit, execution, std::move(end), failure.release_reason, at);
+
+  const auto failed_index = execution.attempt.attempt_index;
+  execution.attempt =
+      CurrentAttempt{.attempt_index = failed_index,
+                     .lineage = {.previous_attempt_index = failed_index, .lineage_reason = failure.reason}};
+  ++execution.retry_count;
+  execution.failure_reason = failure.reason;
+  execution.delay_until_ms = answer.delay_until;
+  move_to(unit, execution,
+          vectors::delayed(BlockingReason::waiting_for_retry_backoff, AttemptState::pending_retry_attempt),
+          "retry backoff until " + std::to_string(answer.delay_until) + " (attempt " +
+              std::to_string(failed_index) + " failed: " + failure.reason + ")",
+          at);
+  return answer;
+}
+
+Result<Failed> fail(Unit& unit, const FailExecution& request, Context& at) {
+  if (auto ok = check_text("reason", request.reason); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_text("category", request.category); !ok) return std::unexpected(ok.error());
+  auto begun = begin_report(unit, request.execution_id, request.fence, request.source, LeaseEnd::fail, at);
+  if (!begun) return std::unexpected(begun.error());
+  if (!*begun) {
+    const auto& end = unit.find<Execution>(request.execution_id)->last_end;
+    if (!end.ended_next_attempt_index) return Failed{};
+    return Failed{true, end.ended_delay_until_ms.value_or(0), *end.ended_next_attempt_index};
+  }
+  auto& execution = **begun;
+  const AttemptFailure failure{.reason = truncate_utf8(request.reason, kMaxReasonBytes),
+                               .category = truncate_utf8(request.category, kMaxReasonBytes),
+                               .ended_by = LeaseEnd::fail,
+                               .release_reason = "failed_retry_scheduled"};
+  if (auto retry = schedule_retry(unit, execution, failure, at)) return *retry;
+
+  end_attempt(unit, execution,
+              {.how = AttemptLifecycle::ended_failure,
+               .failure_reason = failure.reason,
+               .failure_category = failure.category},
+              at);
+  release_lease(unit, execution, lease_end(execution, LeaseEnd::fail), "failed_terminal", at);
+  execution.failure_reason = failure.reason;
+  finish(unit, execution, TerminalOutcome::failed, at);
+  return Failed{};
+}
+
+Result<Delayed> delay(Unit& unit, const DelayExecution& request, Context& at) {
+  if (request.delay_until < 0) {
+    return fail_with(ErrorCode::invalid_input, "delay_until: negative",
+                     "Give the time in milliseconds since the Unix epoch.");
+  }
+  auto begun = begin_report(unit, request.execution_id, request.fence, request.source, LeaseEnd::delay, at);
+  if (!begun) return std::unexpected(begun.error());
+  if (!*begun) {
+    const auto& end = unit.find<Execution>(request.execution_id)->last_end;
+    return Delayed{end.ended_delay_until_ms.value_or(0)};
+  }
+  auto& execution = **begun;
+  auto& attempt = execution.attempt;
+  if (attempt.attempt_timeout_at_ms) {
+    // Time does not run while the attempt is paused; an elapsed timer fires as soon as it goes on.
+    attempt.attempt_timeout_left_ms = std::max<std::int64_t>(*attempt.attempt_timeout_at_ms - at.now_ms, 1);
+  }
+  auto end = lease_end(execution, LeaseEnd::delay);
+  end.ended_delay_until_ms = request.delay_until;
+  release_lease(unit, execution, std::move(end), "worker_delay", at);
+  attempt.attempt_suspended_at_ms = at.now_ms;
+  attempt.attempt_suspension = "worker_delay";
+  execution.delay_until_ms = request.delay_until;
+  move_to(unit, execution,
+          vectors::delayed(BlockingReason::waiting_for_delay, AttemptState::attempt_interrupted),
+          "delayed until " + std::to_string(request.delay_until), at);
+  return Delayed{request.delay_until};
+}
+
+}  // namespace flowfabric::core

@@ -1,0 +1,190 @@
+#include "core/transition.h"
+
+#include <algorithm>
+
+#include "core/offer.h"
+
+namespace flowfabric::core {
+
+namespace {
+
+constexpr const char* kInstanceTag = "cairn.instance_id";
+
+std::string instance_tag(const Execution& execution) {
+  const auto it = execution.tags.find(kInstanceTag);
+  return it == execution.tags.end() ? std::string() : it->second;
+}
+
+void settle(Execution& execution, StateVector state, std::string blocking_detail, const Context& at) {
+  state.public_state = derive_public_state(state);
+  execution.state = state;
+  execution.blocking_detail = std::move(blocking_detail);
+  execution.last_transition_at_ms = at.now_ms;
+  execution.last_mutation_at_ms = at.now_ms;
+  execution.offer_order = offer_order(execution);
+  execution.next_due_at_ms = earliest_clock(execution);
+}
+
+}  // namespace
+
+namespace vectors {
+
+StateVector waiting(AttemptState attempt) {
+  return {.lifecycle_phase = LifecyclePhase::runnable,
+          .eligibility_state = EligibilityState::eligible_now,
+          .blocking_reason = BlockingReason::waiting_for_worker,
+          .attempt_state = attempt};
+}
+
+StateVector delayed(BlockingReason reason, AttemptState attempt) {
+  return {.lifecycle_phase = LifecyclePhase::runnable,
+          .eligibility_state = EligibilityState::not_eligible_until_time,
+          .blocking_reason = reason,
+          .attempt_state = attempt};
+}
+
+StateVector running() {
+  return {.lifecycle_phase = LifecyclePhase::active,
+          .ownership_state = OwnershipState::leased,
+          .attempt_state = AttemptState::running_attempt};
+}
+
+StateVector lost(OwnershipState how) {
+  return {.lifecycle_phase = LifecyclePhase::active,
+          .ownership_state = how,
+          .blocking_reason = BlockingReason::waiting_for_worker,
+          .attempt_state = AttemptState::attempt_interrupted};
+}
+
+StateVector terminal(TerminalOutcome outcome, AttemptState attempt) {
+  return {.lifecycle_phase = LifecyclePhase::terminal, .terminal_outcome = outcome, .attempt_state = attempt};
+}
+
+}  // namespace vectors
+
+void enter(Unit& unit, Execution& execution, StateVector state, std::string blocking_detail,
+           const Context& at) {
+  settle(execution, state, std::move(blocking_detail), at);
+  unit.count(execution.lane_id, execution.state.public_state, +1);
+}
+
+void move_to(Unit& unit, Execution& execution, StateVector state, std::string blocking_detail,
+             const Context& at) {
+  const PublicState before = execution.state.public_state;
+  settle(execution, state, std::move(blocking_detail), at);
+  if (before == execution.state.public_state) return;
+  unit.count(execution.lane_id, before, -1);
+  unit.count(execution.lane_id, execution.state.public_state, +1);
+}
+
+void note_mutation(Execution& execution, const Context& at) {
+  execution.last_mutation_at_ms = at.now_ms;
+  // The clock may be early, never late: a renewal leaves the index alone.
+  const auto due = earliest_clock(execution);
+  if (due && (!execution.next_due_at_ms || *due < *execution.next_due_at_ms)) execution.next_due_at_ms = due;
+}
+
+std::optional<std::int64_t> earliest_clock(const Execution& execution) {
+  const auto& state = execution.state;
+  if (state.lifecycle_phase == LifecyclePhase::terminal) return std::nullopt;
+  std::optional<std::int64_t> earliest = execution.deadline_at_ms;
+  const auto consider = [&](const std::optional<std::int64_t>& clock) {
+    if (clock && (!earliest || *clock < *earliest)) earliest = clock;
+  };
+  if (state.eligibility_state == EligibilityState::not_eligible_until_time) {
+    consider(execution.delay_until_ms);
+  }
+  if (state.ownership_state == OwnershipState::leased) {
+    consider(execution.lease.lease_expires_at_ms);
+    consider(execution.attempt.attempt_timeout_at_ms);
+  }
+  const bool lost_for_good = state.lifecycle_phase == LifecyclePhase::active &&
+                             state.ownership_state != OwnershipState::leased && !execution.offer_order;
+  if (lost_for_good) consider(execution.last_transition_at_ms);
+  return earliest;
+}
+
+void append_lease_event(Unit& unit, const Execution& execution, LeaseEventType type, std::string reason,
+                        const Context& at) {
+  unit.append(LeaseEvent{.partition_key = execution.partition_key,
+                         .execution_id = execution.execution_id,
+                         .event_type = type,
+                         .lease_id = execution.lease.lease_id.value_or(LeaseId{}),
+                         .lease_epoch = execution.lease_epoch,
+                         .attempt_id = execution.attempt.attempt_id.value_or(AttemptId{}),
+                         .attempt_index = execution.attempt.attempt_index,
+                         .worker_id = execution.lease.worker_id,
+                         .worker_instance_id = execution.lease.worker_instance_id,
+                         .reason = std::move(reason),
+                         .occurred_at_ms = at.now_ms,
+                         .namespace_ = execution.namespace_,
+                         .instance_tag = instance_tag(execution),
+                         .tags = execution.tags});
+}
+
+LastLeaseEnd lease_end(const Execution& execution, LeaseEnd by) {
+  return {.ended_by = by,
+          .ended_lease_id = execution.lease.lease_id,
+          .ended_lease_epoch = execution.lease_epoch,
+          .ended_attempt_id = execution.attempt.attempt_id,
+          .ended_delay_until_ms = std::nullopt,
+          .ended_next_attempt_index = std::nullopt};
+}
+
+void release_lease(Unit& unit, Execution& execution, LastLeaseEnd end, std::string reason,
+                   const Context& at) {
+  // A lease that was lost has said so already.
+  if (execution.state.ownership_state == OwnershipState::leased) {
+    append_lease_event(unit, execution, LeaseEventType::released, std::move(reason), at);
+  }
+  execution.last_end = std::move(end);
+  // The worker's names stay: a paused attempt still has to say in its history who ran it.
+  execution.lease = Lease{.worker_id = std::move(execution.lease.worker_id),
+                          .worker_instance_id = std::move(execution.lease.worker_instance_id)};
+  execution.attempt.attempt_timeout_at_ms.reset();
+}
+
+void end_attempt(Unit& unit, const Execution& execution, AttemptEnd end, const Context& at) {
+  const auto& attempt = execution.attempt;
+  const auto& lease = execution.lease;
+  unit.insert(Attempt{.partition_key = execution.partition_key,
+                      .execution_id = execution.execution_id,
+                      .attempt_index = attempt.attempt_index,
+                      .attempt_id = attempt.attempt_id.value_or(AttemptId{}),
+                      .attempt_type = attempt.attempt_type,
+                      .attempt_state = end.how,
+                      .lease_id = lease.lease_id ? lease.lease_id : execution.last_end.ended_lease_id,
+                      .lease_epoch = execution.lease_epoch,
+                      .worker_id = lease.worker_id,
+                      .worker_instance_id = lease.worker_instance_id,
+                      .started_at_ms = attempt.attempt_started_at_ms.value_or(at.now_ms),
+                      .resumed_at_ms = attempt.attempt_resumed_at_ms,
+                      .terminal_at_ms = at.now_ms,
+                      .failure_reason = std::move(end.failure_reason),
+                      .failure_category = std::move(end.failure_category),
+                      .lineage = attempt.lineage,
+                      .result = Bytes{std::move(end.result)}});
+}
+
+bool has_live_attempt(const Execution& execution) {
+  return execution.state.attempt_state == AttemptState::running_attempt ||
+         execution.state.attempt_state == AttemptState::attempt_interrupted;
+}
+
+void finish(Unit& unit, Execution& execution, TerminalOutcome outcome, const Context& at) {
+  const auto attempt =
+      execution.total_attempt_count > 0 ? AttemptState::attempt_terminal : execution.state.attempt_state;
+  execution.terminal_at_ms = at.now_ms;
+  execution.delay_until_ms.reset();
+  move_to(unit, execution, vectors::terminal(outcome, attempt), "", at);
+  unit.append(CompletionEvent{.partition_key = execution.partition_key,
+                              .execution_id = execution.execution_id,
+                              .flow_id = execution.flow_id,
+                              .outcome = outcome,
+                              .occurred_at_ms = at.now_ms,
+                              .namespace_ = execution.namespace_,
+                              .instance_tag = instance_tag(execution),
+                              .tags = execution.tags});
+}
+
+}  // namespace flowfabric::core

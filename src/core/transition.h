@@ -1,0 +1,58 @@
+// The one place where the state of an execution changes.
+//
+// `move_to` writes the whole state vector, re-derives the public state, keeps the lane's counts, and works
+// out anew whether the execution is offered to workers and when its next clock runs out. Everything those
+// depend on (lease, delay, deadline, timeout) is set before.
+#pragma once
+
+#include <string>
+
+#include "core/context.h"
+#include "core/unit.h"
+
+namespace flowfabric::core {
+
+// The target vectors of the transition table (specification 01 §2.4); `move_to` fills in the public state.
+namespace vectors {
+StateVector waiting(AttemptState attempt);
+StateVector delayed(BlockingReason reason, AttemptState attempt);
+StateVector running();
+StateVector lost(OwnershipState how);
+StateVector terminal(TerminalOutcome outcome, AttemptState attempt);
+}  // namespace vectors
+
+// A new execution enters its first state.
+void enter(Unit& unit, Execution& execution, StateVector state, std::string blocking_detail,
+           const Context& at);
+void move_to(Unit& unit, Execution& execution, StateVector state, std::string blocking_detail,
+             const Context& at);
+// A change that is not one of state: progress, a renewal.
+void note_mutation(Execution& execution, const Context& at);
+// The earliest of the execution's clocks.
+std::optional<std::int64_t> earliest_clock(const Execution& execution);
+
+// ---- steps that several operations share ----
+
+void append_lease_event(Unit& unit, const Execution& execution, LeaseEventType type, std::string reason,
+                        const Context& at);
+
+// Ends the lease in force, remembers how, and leaves the rest of the row to the caller.
+void release_lease(Unit& unit, Execution& execution, LastLeaseEnd end, std::string reason, const Context& at);
+// Names the lease that is ending now.
+LastLeaseEnd lease_end(const Execution& execution, LeaseEnd by);
+
+struct AttemptEnd {
+  AttemptLifecycle how{};
+  std::string failure_reason{};
+  std::string failure_category{};
+  std::string result{};
+};
+// Writes the history row of the attempt in progress.
+void end_attempt(Unit& unit, const Execution& execution, AttemptEnd end, const Context& at);
+// An attempt is in progress: running, paused, or lost and not reclaimed yet.
+bool has_live_attempt(const Execution& execution);
+
+// The terminal transition, with its completion event.
+void finish(Unit& unit, Execution& execution, TerminalOutcome outcome, const Context& at);
+
+}  // namespace flowfabric::core

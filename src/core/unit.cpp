@@ -1,0 +1,137 @@
+#include "core/unit.h"
+
+namespace flowfabric::core {
+
+namespace {
+
+template <class F>
+void for_each_record(F&& f) {
+  boost::mp11::mp_for_each<boost::mp11::mp_transform<std::type_identity, Records>>(
+      [&]<class Record>(std::type_identity<Record>) { f.template operator()<Record>(); });
+}
+
+template <class F>
+void for_each_event(F&& f) {
+  std::size_t index = 0;
+  boost::mp11::mp_for_each<boost::mp11::mp_transform<std::type_identity, Events>>(
+      [&]<class Event>(std::type_identity<Event>) { f.template operator()<Event>(index++); });
+}
+
+std::optional<Offer> offer_of(const std::optional<Execution>& execution, std::int64_t route_id) {
+  if (!execution || !execution->offer_order || execution->route_id != route_id) return std::nullopt;
+  return Offer{*execution->offer_order, execution->key()};
+}
+
+}  // namespace
+
+void Unit::begin_operation() {
+  ++operation_;
+  for_each_event([&]<class Event>(std::size_t i) { marks_[i] = appended<Event>().size(); });
+}
+
+void Unit::keep() {
+  for (const auto& saved : std::get<Journal<Execution>>(journals_)) touched_executions_.push_back(saved.slot);
+  for_each_record([&]<class Record>() { std::get<Journal<Record>>(journals_).clear(); });
+  for (auto& [key, delta] : counts_now_) counts_[key] += delta;
+  counts_now_.clear();
+  begin_operation();
+}
+
+void Unit::undo() {
+  for_each_record([&]<class Record>() {
+    auto& journal = std::get<Journal<Record>>(journals_);
+    for (auto it = journal.rbegin(); it != journal.rend(); ++it) {
+      it->slot->dirty = it->was_dirty;
+      it->slot->changed = std::move(it->before);
+      it->slot->touched_by = it->touched_by;
+      // What this operation made dirty stands at the end of the list, in the order of the journal.
+      if (!it->was_dirty) std::get<DirtyList<Record>>(dirty_).pop_back();
+    }
+    journal.clear();
+  });
+  for_each_event(
+      [&]<class Event>(std::size_t i) { std::get<std::vector<Event>>(events_).resize(marks_[i]); });
+  counts_now_.clear();
+}
+
+void Unit::load_now() {
+  if (!loader_.loads_instantly()) throw NotLoaded{};
+  loader_.load(*this);
+}
+
+std::vector<const Route*> Unit::routes_of(const std::string& lane) {
+  auto it = routes_.find(lane);
+  if (it == routes_.end()) {
+    wanted_routes_.push_back(lane);
+    load_now();
+    it = routes_.find(lane);
+  }
+  std::vector<const Route*> found;
+  for (const auto& key : it->second) found.push_back(find<Route>(key));
+  for_each_dirty<Route>([&](const Slot<Route>& slot) {
+    const bool is_new = !slot.stored && slot.changed && slot.changed->lane_id == lane;
+    if (is_new) found.push_back(&*slot.changed);
+  });
+  return found;
+}
+
+void Unit::put_routes(const std::string& lane, std::vector<Route> routes) {
+  auto& keys = routes_[lane];
+  for (auto& route : routes) {
+    keys.push_back(route.key());
+    put<Route>(route.key(), std::move(route));
+  }
+}
+
+void Unit::put_offers(const OfferScan& scan, std::vector<Execution> rows) {
+  auto& book = books_[scan.route_id];
+  if (rows.size() < scan.limit) book.exhausted = true;
+  for (auto& row : rows) {
+    const Offer offer{*row.offer_order, row.key()};
+    book.horizon = book.horizon ? std::max(*book.horizon, offer) : offer;
+    book.known.insert(offer);
+    put<Execution>(offer.execution_id, std::move(row));
+  }
+}
+
+void Unit::absorb_touched(OfferBook& book, std::int64_t route_id) {
+  for (; book.seen < touched_executions_.size(); ++book.seen) {
+    if (auto offer = offer_of(touched_executions_[book.seen]->current(), route_id)) book.known.insert(*offer);
+  }
+}
+
+const Execution* Unit::best_offer(std::int64_t route_id, std::uint32_t expected) {
+  auto& book = books_[route_id];
+  absorb_touched(book, route_id);
+  for (;;) {
+    for (auto it = book.known.begin(); it != book.known.end();) {
+      const bool beyond_horizon = !book.exhausted && (!book.horizon || *book.horizon < *it);
+      if (beyond_horizon) break;
+      const auto& slot = slot_of<Execution>(it->execution_id);
+      if (offer_of(slot.current(), route_id) == *it) return &*slot.current();
+      // Taken. If this operation took it, an undo may bring it back; otherwise it is gone for good.
+      it = slot.touched_by == operation_ ? std::next(it) : book.known.erase(it);
+    }
+    if (book.exhausted) return nullptr;
+    wanted_offers_.push_back({route_id, book.horizon, expected});
+    load_now();
+  }
+}
+
+std::map<std::int64_t, std::uint32_t> Unit::new_offers() const {
+  std::map<std::int64_t, std::uint32_t> offers;
+  for_each_dirty<Execution>([&](const Slot<Execution>& slot) {
+    const bool offered = slot.changed && slot.changed->offer_order;
+    const bool was_offered = slot.stored && slot.stored->offer_order;
+    if (offered && !was_offered) ++offers[slot.changed->route_id];
+  });
+  return offers;
+}
+
+bool Unit::has_changes() const {
+  bool changed = !counts_.empty();
+  for_each_record([&]<class Record>() { changed |= !std::get<DirtyList<Record>>(dirty_).empty(); });
+  return changed;
+}
+
+}  // namespace flowfabric::core

@@ -1,0 +1,270 @@
+// The unit of work: the records that a batch of operations reads and writes.
+//
+// It is an identity map shared by a whole batch: two operations on one record see each other, in order, and
+// the record is written once. Each operation runs between `begin_operation` and either `keep` or `undo`, so
+// that a refused operation leaves no trace.
+//
+// Operations are written as straight code: `find` gives a record or nothing. When a record was not loaded
+// yet, a store that loads instantly is asked on the spot; otherwise the operation is abandoned with
+// NotLoaded, which only the batch catches, and is run again when the missing records are there.
+#pragma once
+
+#include <array>
+#include <boost/mp11.hpp>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "model/describe.h"
+#include "model/records.h"
+
+namespace flowfabric::core {
+
+class Unit;
+
+// What a unit asks for records: implemented by every store's session.
+class Loader {
+ public:
+  virtual ~Loader() = default;
+  // Fetches everything the unit wants (`wanted<R>()`, `wanted_scans()`), and clears those lists.
+  virtual void load(Unit& unit) = 0;
+  virtual bool loads_instantly() const = 0;
+};
+
+struct NotLoaded {};
+
+template <class Key>
+struct KeyHash {
+  std::size_t operator()(const Key& key) const noexcept {
+    std::size_t hash = 0;
+    boost::mp11::mp_for_each<PublicMembers<Key>>([&](auto member) {
+      using Field = std::remove_cvref_t<decltype(key.*member.pointer)>;
+      hash = hash * 0x9E3779B97F4A7C15ULL + std::hash<Field>{}(key.*member.pointer);
+    });
+    return hash;
+  }
+};
+
+// One record of the batch: as the store has it, and as the batch has changed it.
+template <class Record>
+struct Slot {
+  typename Record::Key key;
+  std::optional<Record> stored;
+  std::optional<Record> changed;  // meaningful when dirty; empty then means: erased
+  bool dirty{false};
+  std::uint64_t touched_by{0};  // the operation that changed it last
+
+  const std::optional<Record>& current() const { return dirty ? changed : stored; }
+};
+
+// A place in the order in which work is taken.
+struct Offer {
+  std::int64_t order{};
+  ExecutionId execution_id;
+  auto operator<=>(const Offer&) const = default;
+};
+
+// Asks for the best offers of a route after `after`.
+struct OfferScan {
+  std::int64_t route_id{};
+  std::optional<Offer> after;
+  std::uint32_t limit{};
+};
+
+class Unit {
+ public:
+  explicit Unit(Loader& loader) : loader_(loader) {}
+  Unit(const Unit&) = delete;
+  Unit& operator=(const Unit&) = delete;
+
+  // ---- for operations ----
+
+  template <class Record>
+  const Record* find(const typename Record::Key& key) {
+    const auto& current = slot_of<Record>(key).current();
+    return current ? &*current : nullptr;
+  }
+
+  // The record must have been found before.
+  template <class Record>
+  Record& edit(const typename Record::Key& key) {
+    auto& slot = slot_of<Record>(key);
+    touch(slot);
+    return *slot.changed;
+  }
+
+  // The record is new: its caller has looked, or knows from another record that it cannot be there.
+  template <class Record>
+  Record& insert(Record record) {
+    put<Record>(record.key(), std::nullopt);
+    auto& slot = slot_of<Record>(record.key());
+    touch(slot);
+    slot.changed = std::move(record);
+    return *slot.changed;
+  }
+
+  template <class Record>
+  void erase(const typename Record::Key& key) {
+    auto& slot = slot_of<Record>(key);
+    touch(slot);
+    slot.changed.reset();
+  }
+
+  template <class Event>
+  void append(Event event) {
+    std::get<std::vector<Event>>(events_).push_back(std::move(event));
+  }
+
+  void count(const std::string& lane, PublicState state, std::int64_t delta) {
+    counts_now_.push_back({LaneCountKey{lane, state}, delta});
+  }
+
+  // All routes of a lane, those registered in this batch included.
+  std::vector<const Route*> routes_of(const std::string& lane);
+
+  // The best execution offered on a route, as this operation sees it. `expected` says how many the caller
+  // will ask for in a row.
+  const Execution* best_offer(std::int64_t route_id, std::uint32_t expected);
+
+  // What was changed so far stays even if the operation is refused now. The specification has two such
+  // cases; each caller names its own.
+  void keep_despite_refusal() { keep(); }
+
+  // ---- for the batch ----
+
+  void begin_operation();
+  void keep();
+  void undo();
+
+  // Calls f(before, after) for every record the operation has changed so far; either may be null.
+  template <class Record, class F>
+  void for_each_touched(F&& f) const {
+    for (const auto& saved : std::get<Journal<Record>>(journals_)) {
+      const auto& before = saved.was_dirty ? saved.before : saved.slot->stored;
+      f(before ? &*before : nullptr, saved.slot->changed ? &*saved.slot->changed : nullptr);
+    }
+  }
+
+  template <class Record>
+  void want(const typename Record::Key& key) {
+    if (!std::get<Shelf<Record>>(shelves_).contains(key)) wanted<Record>().push_back(key);
+  }
+
+  // ---- for stores ----
+
+  template <class Record>
+  std::vector<typename Record::Key>& wanted() {
+    return std::get<Wanted<Record>>(wanted_).keys;
+  }
+  std::vector<OfferScan>& wanted_offers() { return wanted_offers_; }
+  std::vector<std::string>& wanted_routes() { return wanted_routes_; }
+
+  // Puts down what the store has under `key`: a record, or nothing. What the batch already holds stays.
+  template <class Record>
+  void put(const typename Record::Key& key, std::optional<Record> record) {
+    auto [it, fresh] = std::get<Shelf<Record>>(shelves_).try_emplace(key);
+    if (!fresh) return;
+    it->second.key = key;
+    it->second.stored = std::move(record);
+  }
+  // The answer to a scan: rows in order, fewer than the limit when there are no more.
+  void put_offers(const OfferScan& scan, std::vector<Execution> rows);
+  void put_routes(const std::string& lane, std::vector<Route> routes);
+
+  // Calls f(slot) for every record the batch changed, in the order of first change.
+  template <class Record, class F>
+  void for_each_dirty(F&& f) const {
+    for (const Slot<Record>* slot : std::get<DirtyList<Record>>(dirty_)) {
+      if (slot->dirty) f(*slot);
+    }
+  }
+  template <class Event>
+  const std::vector<Event>& appended() const {
+    return std::get<std::vector<Event>>(events_);
+  }
+  const std::map<LaneCountKey, std::int64_t>& count_deltas() const { return counts_; }
+
+  // How many executions each route was offered by this batch, so that waiting claims can be woken.
+  std::map<std::int64_t, std::uint32_t> new_offers() const;
+  bool has_changes() const;
+
+ private:
+  template <class Record>
+  using Shelf = std::unordered_map<typename Record::Key, Slot<Record>, KeyHash<typename Record::Key>>;
+  template <class Record>
+  struct Wanted {
+    std::vector<typename Record::Key> keys;
+  };
+  template <class Record>
+  struct Saved {
+    Slot<Record>* slot;
+    bool was_dirty;
+    std::optional<Record> before;  // only when it was dirty; otherwise the slot's stored value
+    std::uint64_t touched_by;
+  };
+  template <class Record>
+  using Journal = std::vector<Saved<Record>>;
+  template <class Record>
+  using DirtyList = std::vector<Slot<Record>*>;
+  template <template <class> class Of, class List>
+  using TupleOf = boost::mp11::mp_rename<boost::mp11::mp_transform<Of, List>, std::tuple>;
+  template <class Event>
+  using EventList = std::vector<Event>;
+
+  // What is known of one route's offers: all of them up to `horizon`, and those this batch made.
+  struct OfferBook {
+    std::set<Offer> known;
+    std::optional<Offer> horizon;
+    bool exhausted{false};
+    std::size_t seen{0};  // how much of touched_executions_ was looked at
+  };
+
+  template <class Record>
+  Slot<Record>& slot_of(const typename Record::Key& key) {
+    auto& shelf = std::get<Shelf<Record>>(shelves_);
+    auto it = shelf.find(key);
+    if (it == shelf.end()) {
+      wanted<Record>().push_back(key);
+      load_now();
+      it = shelf.find(key);
+    }
+    return it->second;
+  }
+
+  template <class Record>
+  void touch(Slot<Record>& slot) {
+    if (slot.touched_by == operation_) return;
+    std::get<Journal<Record>>(journals_).push_back(
+        {&slot, slot.dirty, slot.dirty ? slot.changed : std::nullopt, slot.touched_by});
+    slot.touched_by = operation_;
+    if (slot.dirty) return;
+    slot.changed = slot.stored;
+    slot.dirty = true;
+    std::get<DirtyList<Record>>(dirty_).push_back(&slot);
+  }
+
+  void load_now();
+  void absorb_touched(OfferBook& book, std::int64_t route_id);
+
+  Loader& loader_;
+  TupleOf<Shelf, Records> shelves_;
+  TupleOf<Wanted, Records> wanted_;
+  TupleOf<Journal, Records> journals_;
+  TupleOf<DirtyList, Records> dirty_;
+  TupleOf<EventList, Events> events_;
+  // Sizes of the event lists when the operation began.
+  std::array<std::size_t, boost::mp11::mp_size<Events>::value> marks_{};
+  std::vector<std::pair<LaneCountKey, std::int64_t>> counts_now_;
+  std::map<LaneCountKey, std::int64_t> counts_;
+  std::vector<OfferScan> wanted_offers_;
+  std::vector<std::string> wanted_routes_;
+  std::map<std::string, std::vector<RouteKey>> routes_;
+  std::unordered_map<std::int64_t, OfferBook> books_;
+  std::vector<Slot<Execution>*> touched_executions_;
+  std::uint64_t operation_{0};
+};
+
+}  // namespace flowfabric::core

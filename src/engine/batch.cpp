@@ -1,0 +1,126 @@
+#include "engine/batch.h"
+
+#include <algorithm>
+
+#include "core/invariants.h"
+
+namespace flowfabric::engine {
+
+namespace {
+
+// An operation that still meets unloaded records after this many rounds is following a chain that no batch
+// should wait for.
+constexpr int kMaxRounds = 64;
+
+class BatchRun {
+ public:
+  BatchRun(store::Session& session, std::vector<Operation>& operations, const PartitionCounts& partitions)
+      : session_(session), operations_(operations), partitions_(partitions), unit_(session) {}
+
+  BatchResult run() {
+    result_.refusals.resize(operations_.size(), nullptr);
+    for (auto& operation : operations_) {
+      if (operation.want) operation.want(unit_);
+    }
+    now_ms_ = session_.begin(unit_);
+    run_all();
+    note_effects();
+    if (unit_.has_changes())
+      session_.commit(unit_);
+    else
+      session_.rollback();
+    return std::move(result_);
+  }
+
+ private:
+  void run_all() {
+    std::vector<std::size_t> todo(operations_.size());
+    for (std::size_t i = 0; i < todo.size(); ++i) todo[i] = i;
+    for (int round = 0; !todo.empty(); ++round) {
+      std::vector<std::size_t> again;
+      for (const auto index : todo) {
+        if (!run_one(index)) again.push_back(index);
+      }
+      if (round == kMaxRounds) {
+        for (const auto index : again) {
+          refuse(index,
+                 {ErrorCode::retry_exhausted, "", "The operation met too many new records; repeat it."});
+        }
+        return;
+      }
+      if (!again.empty()) session_.load(unit_);
+      todo.swap(again);
+    }
+  }
+
+  // False: it met a record that is not loaded, and has to run again.
+  bool run_one(std::size_t index) {
+    auto& operation = operations_[index];
+    core::Context at{now_ms_, Random(operation.seed), partitions_};
+    unit_.begin_operation();
+    try {
+      const auto outcome = operation.run(unit_, at);
+      if (outcome == Outcome::undo) {
+        unit_.undo();
+      } else if (auto holds = core::check_invariants(unit_); !holds) {
+        unit_.undo();
+        refuse(index, std::move(holds.error()));
+      } else {
+        unit_.keep();
+      }
+      return true;
+    } catch (const core::NotLoaded&) {
+      unit_.undo();
+      return false;
+    }
+  }
+
+  void refuse(std::size_t index, Error error) {
+    result_.owned.push_back(std::make_unique<Error>(std::move(error)));
+    result_.refusals[index] = result_.owned.back().get();
+  }
+
+  void note_effects() {
+    const auto offers = unit_.new_offers();
+    for (const auto& [route_id, count] : offers) unit_.want<Route>({route_id});
+    session_.load(unit_);
+    for (const auto& [route_id, count] : offers) {
+      result_.effects.offers.emplace_back(*unit_.find<Route>({route_id}), count);
+    }
+    boost::mp11::mp_for_each<boost::mp11::mp_transform<std::type_identity, ClockedRecords>>(
+        [&]<class Record>(std::type_identity<Record>) {
+          unit_.for_each_dirty<Record>([&](const core::Slot<Record>& slot) {
+            if (!slot.changed || !slot.changed->next_due_at_ms) return;
+            auto& earliest = result_.effects.earliest_due;
+            earliest =
+                std::min(earliest.value_or(*slot.changed->next_due_at_ms), *slot.changed->next_due_at_ms);
+          });
+        });
+  }
+
+  store::Session& session_;
+  std::vector<Operation>& operations_;
+  const PartitionCounts& partitions_;
+  core::Unit unit_;
+  std::int64_t now_ms_{};
+  BatchResult result_;
+};
+
+}  // namespace
+
+BatchResult run_batch(store::Session& session, std::vector<Operation>& operations,
+                      const PartitionCounts& partitions) {
+  BatchResult failed;
+  try {
+    return BatchRun(session, operations, partitions).run();
+  } catch (const store::StoreFailure& failure) {
+    failed.failure = failure.error;
+  } catch (const std::exception& exception) {
+    failed.failure = Error{ErrorCode::unavailable, exception.what(),
+                           "The engine could not run the operation; nothing was changed. Repeat it."};
+  }
+  session.rollback();
+  return failed;
+}
+
+}  // namespace flowfabric::engine

@@ -1,0 +1,30 @@
+// Runs a batch of operations in one transaction: load, run each in turn, commit, and only then answer.
+#pragma once
+
+#include <vector>
+
+#include "engine/operation.h"
+#include "store/store.h"
+
+namespace flowfabric::engine {
+
+// What a committed batch means to the rest of the engine.
+struct BatchEffects {
+  // Work that became available, by route.
+  std::vector<std::pair<Route, std::uint32_t>> offers;
+  // The earliest clock that the batch has set.
+  std::optional<std::int64_t> earliest_due;
+};
+
+struct BatchResult {
+  BatchEffects effects;
+  std::optional<Error> failure;               // nothing of the batch was stored (or nobody knows)
+  std::vector<const Error*> refusals;         // by operation: refused by the engine itself; null otherwise
+  std::vector<std::unique_ptr<Error>> owned;  // keeps the refusals alive
+};
+
+// Never throws. The operations are answered by the caller, from the result.
+BatchResult run_batch(store::Session& session, std::vector<Operation>& operations,
+                      const PartitionCounts& partitions);
+
+}  // namespace flowfabric::engine

@@ -1,0 +1,183 @@
+#include "engine/clock.h"
+
+#include <algorithm>
+#include <latch>
+
+#include "core/expiry.h"
+#include "engine/random_seed.h"
+
+namespace flowfabric::engine {
+
+namespace {
+
+constexpr std::size_t kPage = 256;
+constexpr int kFailuresBeforeRest = 3;
+constexpr std::uint64_t kCyclesOfRest = 10;
+constexpr std::chrono::milliseconds kLongestSleep{750};
+// Between two looks, so that a record that cannot be moved does not keep a core busy.
+constexpr std::int64_t kShortestRestMs = 1;
+constexpr int kMaxPages = 1000;
+
+}  // namespace
+
+Clock::Clock(std::unique_ptr<store::Session> session, Committer& committer, WaitingClaims& waiting,
+             const EngineOptions& options)
+    : session_(std::move(session)),
+      committer_(committer),
+      waiting_(waiting),
+      options_(options),
+      thread_([this] { loop(); }) {}
+
+Clock::~Clock() {
+  stop();
+}
+
+void Clock::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Clock::note_due(std::int64_t due_at_ms) {
+  std::lock_guard lock(mutex_);
+  const auto due = anchor_ + std::chrono::milliseconds(due_at_ms - anchor_ms_);
+  if (due >= next_rules_) return;
+  next_rules_ = due;
+  if (due < sleeping_until_) wake_.notify_all();
+}
+
+void Clock::note_waiting(SteadyTime until) {
+  std::lock_guard lock(mutex_);
+  if (until >= sleeping_until_) return;
+  sleeping_until_ = until;
+  wake_.notify_all();
+}
+
+void Clock::let_go() {
+  const auto now = std::chrono::steady_clock::now();
+  for (auto& operation : waiting_.take_expired(now)) operation.answer(nullptr);
+  committer_.refuse_overdue(now);
+}
+
+void Clock::plan() {
+  std::optional<std::int64_t> due;
+  std::int64_t now_ms = 0;
+  {
+    std::lock_guard session_lock(session_mutex_);
+    core::Unit unit(*session_);
+    try {
+      now_ms = session_->begin(unit);
+      due = session_->next_due();
+    } catch (const store::StoreFailure&) {
+      // The store is away; the next look will tell.
+    }
+    session_->rollback();
+  }
+  const auto latest = now_ms + options_.clock_interval.count();
+  const auto next_ms = std::max(std::min(due.value_or(latest), latest), now_ms + kShortestRestMs);
+  std::lock_guard lock(mutex_);
+  anchor_ = std::chrono::steady_clock::now();
+  anchor_ms_ = now_ms;
+  next_rules_ = anchor_ + std::chrono::milliseconds(next_ms - now_ms);
+}
+
+void Clock::loop() {
+  const bool runs_rules = options_.clock_interval.count() > 0;
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    const bool rules_due = runs_rules && std::chrono::steady_clock::now() >= next_rules_;
+    lock.unlock();
+    let_go();
+    if (rules_due) {
+      // Trouble with the store shows in every answer; here it only means to look again later.
+      static_cast<void>(run_due());
+      plan();
+    }
+    const auto expiry = waiting_.next_expiry();
+    lock.lock();
+    sleeping_until_ = std::chrono::steady_clock::now() + kLongestSleep;
+    if (runs_rules) sleeping_until_ = std::min(sleeping_until_, next_rules_);
+    if (expiry) sleeping_until_ = std::min(sleeping_until_, *expiry);
+    // Notified when either of the two times has moved closer.
+    if (!stopping_) wake_.wait_until(lock, sleeping_until_);
+  }
+}
+
+Operation Clock::due_operation(const store::DueKey& key, std::function<void(bool)> done) const {
+  Operation operation;
+  operation.want = [key](core::Unit& unit) {
+    if (const auto* id = std::get_if<ExecutionId>(&key))
+      unit.want<Execution>(*id);
+    else
+      unit.want<CreateDedup>(std::get<CreateDedupKey>(key));
+  };
+  operation.run = [key](core::Unit& unit, core::Context& at) {
+    std::visit([&](const auto& due) { core::run_due(unit, due, at); }, key);
+    return Outcome::keep;
+  };
+  operation.answer = [done = std::move(done)](const Error* refusal) { done(refusal == nullptr); };
+  operation.seed = random_seed();
+  operation.deadline = std::chrono::steady_clock::now() + options_.operation_deadline;
+  return operation;
+}
+
+std::vector<store::DueKey> Clock::find_due() {
+  core::Unit unit(*session_);
+  const auto now = session_->begin(unit);
+  // What is being left alone still stands at the head of the list: look past it.
+  auto keys = session_->due(now, kPage + failures_.size());
+  session_->rollback();
+  std::erase_if(keys, [&](const store::DueKey& key) {
+    const auto it = failures_.find(key);
+    return it != failures_.end() && it->second.skip_until > cycle_;
+  });
+  return keys;
+}
+
+void Clock::note_outcome(const store::DueKey& key, bool succeeded) {
+  if (succeeded) {
+    failures_.erase(key);
+    return;
+  }
+  auto& failures = failures_[key];
+  if (++failures.in_a_row < kFailuresBeforeRest) return;
+  failures = {.in_a_row = 0, .skip_until = cycle_ + kCyclesOfRest};
+}
+
+Result<std::size_t> Clock::run_due() {
+  std::lock_guard lock(session_mutex_);
+  std::size_t looked_at = 0;
+  try {
+    for (int page = 0; page < kMaxPages; ++page) {
+      ++cycle_;
+      const auto keys = find_due();
+      if (keys.empty() || is_stopping()) break;
+      auto outcomes = std::make_shared<std::vector<char>>(keys.size(), 0);
+      auto all = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(keys.size()));
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        committer_.submit(due_operation(keys[i], [outcomes, all, i](bool succeeded) {
+          (*outcomes)[i] = succeeded ? 1 : 0;
+          all->count_down();
+        }));
+      }
+      all->wait();
+      for (std::size_t i = 0; i < keys.size(); ++i) note_outcome(keys[i], (*outcomes)[i] == 1);
+      looked_at += keys.size();
+      operations_ += keys.size();
+    }
+    return looked_at;
+  } catch (const store::StoreFailure& failure) {
+    session_->rollback();
+    return std::unexpected(failure.error);
+  }
+}
+
+bool Clock::is_stopping() {
+  std::lock_guard lock(mutex_);
+  return stopping_;
+}
+
+}  // namespace flowfabric::engine

@@ -1,0 +1,68 @@
+// The one clock: a thread that sleeps until something is due, asks the store what, and queues one operation
+// for each. It also lets waiting claims go when their time is up, and refuses what queued too long.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "engine/committer.h"
+#include "store/store.h"
+
+namespace flowfabric::engine {
+
+class Clock {
+ public:
+  Clock(std::unique_ptr<store::Session> session, Committer& committer, WaitingClaims& waiting,
+        const EngineOptions& options);
+  ~Clock();
+
+  // Runs every rule whose time has come and returns how many records were looked at.
+  Result<std::size_t> run_due();
+
+  // Something will be due at this time of the store.
+  void note_due(std::int64_t due_at_ms);
+  // A claim waits until then.
+  void note_waiting(SteadyTime until);
+  void stop();
+
+  std::uint64_t operations() const { return operations_; }
+
+ private:
+  struct Failures {
+    int in_a_row{0};
+    std::uint64_t skip_until{0};
+  };
+
+  void loop();
+  void let_go();
+  void plan();
+  std::vector<store::DueKey> find_due();
+  Operation due_operation(const store::DueKey& key, std::function<void(bool)> done) const;
+  void note_outcome(const store::DueKey& key, bool succeeded);
+  bool is_stopping();
+
+  std::unique_ptr<store::Session> session_;  // used under session_mutex_
+  Committer& committer_;
+  WaitingClaims& waiting_;
+  const EngineOptions options_;
+
+  std::mutex session_mutex_;
+  // Records whose rule fails again and again are left alone for a while, so that they hold up nothing else.
+  std::map<store::DueKey, Failures> failures_;
+  std::uint64_t cycle_{0};
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_{false};
+  SteadyTime next_rules_{};  // when to look for due records again
+  SteadyTime sleeping_until_{};
+  // One moment on both clocks, to tell when a time of the store will come.
+  SteadyTime anchor_{};
+  std::int64_t anchor_ms_{0};
+  std::atomic<std::uint64_t> operations_{0};
+  std::thread thread_;
+};
+
+}  // namespace flowfabric::engine

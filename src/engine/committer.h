@@ -1,0 +1,58 @@
+// The committer: one thread that takes what is queued and commits it as one batch. What arrives while a batch
+// is being committed forms the next one: no timer, no added wait.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "engine/batch.h"
+#include "engine/waiting_claims.h"
+#include "flowfabric/engine.h"
+
+namespace flowfabric::engine {
+
+class Committer {
+ public:
+  // `committed` is told the effects of every batch, on the committer's thread.
+  Committer(std::unique_ptr<store::Session> session, const EngineOptions& options, WaitingClaims& waiting,
+            std::function<void(const BatchEffects&)> committed);
+  ~Committer();
+
+  // Answers at once when the operation cannot be queued.
+  void submit(Operation operation);
+  // Refuses what has waited in the queue past its deadline.
+  void refuse_overdue(SteadyTime now);
+
+  // No new operations from now on; what is queued is run, but not beyond `until`.
+  void stop(SteadyTime until);
+
+  EngineStats stats() const;
+
+ private:
+  void loop();
+  std::vector<Operation> take_batch();
+  void process(std::vector<Operation> batch);
+  void answer(std::vector<Operation>& batch, const BatchResult& result);
+  void requeue(std::vector<Operation> operations);
+
+  std::unique_ptr<store::Session> session_;
+  const EngineOptions options_;
+  const PartitionCounts partitions_;
+  WaitingClaims& waiting_;
+  const std::function<void(const BatchEffects&)> committed_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<Operation> queue_;
+  std::size_t queued_bytes_{0};
+  bool stopping_{false};
+  std::atomic<std::uint64_t> operations_{0};
+  std::atomic<std::uint64_t> batches_{0};
+  std::atomic<std::uint64_t> largest_batch_{0};
+  std::thread thread_;
+};
+
+}  // namespace flowfabric::engine

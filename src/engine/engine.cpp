@@ -1,0 +1,197 @@
+#include "flowfabric/engine.h"
+
+#include "engine/clock.h"
+#include "engine/committer.h"
+#include "engine/dispatch.h"
+#include "engine/random_seed.h"
+#include "engine/reads.h"
+
+namespace flowfabric {
+
+namespace {
+
+using std::chrono::steady_clock;
+
+template <class Request>
+inline constexpr bool is_read = requires(engine::Readers& readers, const Request& request) {
+  engine::answer(readers, request);
+};
+
+Result<void> check_options(const EngineOptions& options) {
+  const bool usable = options.max_queued_operations > 0 && options.max_batch > 0 &&
+                      options.operation_deadline.count() > 0 && options.clock_interval.count() >= 0 &&
+                      options.flow_partitions > 0 && options.budget_partitions > 0 &&
+                      options.quota_partitions > 0;
+  if (usable) return {};
+  return fail_with(ErrorCode::invalid_input, "engine options",
+                   "Queue bounds, batch size, deadline and partition counts must be greater than zero.");
+}
+
+store::StoreOptions store_options(const EngineOptions& options) {
+  return {.partitions = {options.flow_partitions, options.budget_partitions, options.quota_partitions},
+          .now_ms = options.now_ms};
+}
+
+}  // namespace
+
+struct Engine::Impl {
+  Impl(std::unique_ptr<store::Store> opened, EngineOptions given)
+      : options(std::move(given)),
+        store(std::move(opened)),
+        readers(*store),
+        waiting(options.max_waiting_claims,
+                [this](engine::SteadyTime until) {
+                  if (clock_is_up) clock.note_waiting(until);
+                }),
+        committer(store->open_writer(), options, waiting,
+                  [this](const engine::BatchEffects& effects) { note(effects); }),
+        clock(store->open_reader(), committer, waiting, options) {
+    clock_is_up = true;
+  }
+
+  // On the committer's thread, after every commit.
+  void note(const engine::BatchEffects& effects) {
+    if (clock_is_up && effects.earliest_due) clock.note_due(*effects.earliest_due);
+  }
+
+  void stop(std::chrono::milliseconds grace) {
+    const auto until = steady_clock::now() + grace;
+    committer.stop(until);
+    clock.stop();
+    for (auto& operation : waiting.take_all()) operation.answer(nullptr);
+  }
+
+  EngineOptions options;
+  std::unique_ptr<store::Store> store;
+  engine::Readers readers;
+  std::atomic<bool> clock_is_up{false};
+  engine::WaitingClaims waiting;
+  engine::Committer committer;
+  engine::Clock clock;
+};
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
+
+Engine::~Engine() {
+  if (impl_) stop();
+}
+
+Result<Engine> Engine::open(const std::string& url, EngineOptions options) {
+  if (auto ok = check_options(options); !ok) return std::unexpected(ok.error());
+  auto store = store::open_store(url, store_options(options));
+  if (!store) return std::unexpected(store.error());
+  try {
+    return Engine(std::make_unique<Impl>(*std::move(store), std::move(options)));
+  } catch (const store::StoreFailure& failure) {
+    return std::unexpected(failure.error);
+  }
+}
+
+void Engine::stop(std::chrono::milliseconds grace) {
+  impl_->stop(grace);
+}
+
+Result<std::size_t> Engine::run_due() {
+  return impl_->clock.run_due();
+}
+
+EngineStats Engine::stats() const {
+  auto stats = impl_->committer.stats();
+  stats.clock_operations = impl_->clock.operations();
+  return stats;
+}
+
+Result<std::string> migrate(const std::string& url, const EngineOptions& options) {
+  if (auto ok = check_options(options); !ok) return std::unexpected(ok.error());
+  return store::migrate_store(url, store_options(options));
+}
+
+namespace {
+
+template <class Request>
+void complete_request(Request&, const EngineOptions&) {}
+
+void complete_request(CreateExecution& request, const EngineOptions& options) {
+  if (request.execution_id) return;
+  Random random(engine::random_seed());
+  request.execution_id = ExecutionId{partition_of_lane(request.lane_id, options.flow_partitions),
+                                     mint_uuid(store::system_now_ms(), random)};
+}
+
+template <class Request>
+engine::Operation make_operation(Request request, std::function<void(Result<typename Request::Answer>)> done,
+                                 const EngineOptions& options) {
+  struct State {
+    Request request;
+    std::function<void(Result<typename Request::Answer>)> done;
+    std::optional<Result<typename Request::Answer>> result;
+  };
+  complete_request(request, options);
+  engine::Operation operation;
+  operation.bytes = engine::weight(request);
+  operation.seed = engine::random_seed();
+  const auto now = steady_clock::now();
+  operation.deadline = now + options.operation_deadline;
+  if constexpr (std::is_same_v<Request, ClaimTasks>) {
+    operation.claim = std::make_shared<const ClaimTasks>(request);
+    operation.wait_until = now + std::chrono::milliseconds(request.wait_ms);
+  }
+  auto state = std::make_shared<State>(std::move(request), std::move(done), std::nullopt);
+  operation.want = [state](core::Unit& unit) { engine::want(unit, state->request); };
+  operation.run = [state](core::Unit& unit, core::Context& at) {
+    state->result = engine::apply(unit, state->request, at);
+    return *state->result ? engine::Outcome::keep : engine::Outcome::undo;
+  };
+  operation.answer = [state](const Error* refusal) {
+    if (refusal)
+      state->done(std::unexpected(*refusal));
+    else
+      state->done(*std::move(state->result));
+  };
+  if constexpr (std::is_same_v<Request, ClaimTasks>) {
+    operation.came_back_empty = [state] { return *state->result && (*state->result)->empty(); };
+  }
+  return operation;
+}
+
+}  // namespace
+
+template <class Request>
+void Engine::post(Request request, std::function<void(Result<typename Request::Answer>)> answer) {
+  if constexpr (is_read<Request>) {
+    answer(engine::answer(impl_->readers, request));
+  } else {
+    impl_->committer.submit(make_operation(std::move(request), std::move(answer), impl_->options));
+  }
+}
+
+template <class Request>
+Result<typename Request::Answer> Engine::call(Request request) {
+  if constexpr (is_read<Request>)
+    return engine::answer(impl_->readers, request);
+  else
+    return submit(std::move(request)).get();
+}
+
+#define FLOWFABRIC_OPERATION(Request)                                                         \
+  template void Engine::post(Request, std::function<void(Result<typename Request::Answer>)>); \
+  template Result<typename Request::Answer> Engine::call(Request);
+FLOWFABRIC_OPERATION(CreateExecution)
+FLOWFABRIC_OPERATION(ClaimTasks)
+FLOWFABRIC_OPERATION(RenewLease)
+FLOWFABRIC_OPERATION(UpdateProgress)
+FLOWFABRIC_OPERATION(CompleteExecution)
+FLOWFABRIC_OPERATION(FailExecution)
+FLOWFABRIC_OPERATION(DelayExecution)
+FLOWFABRIC_OPERATION(CancelExecution)
+FLOWFABRIC_OPERATION(DescribeExecution)
+FLOWFABRIC_OPERATION(ReadResult)
+FLOWFABRIC_OPERATION(ListAttempts)
+FLOWFABRIC_OPERATION(CountLane)
+FLOWFABRIC_OPERATION(ReadLeaseEvents)
+FLOWFABRIC_OPERATION(ReadCompletions)
+#undef FLOWFABRIC_OPERATION
+
+}  // namespace flowfabric

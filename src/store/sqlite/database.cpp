@@ -1,0 +1,128 @@
+#include "store/sqlite/database.h"
+
+namespace flowfabric::store::sqlite {
+
+namespace {
+
+constexpr int kBusyTimeoutMs = 10'000;
+
+[[noreturn]] void fail_at(sqlite3* connection, const std::string& path) {
+  throw StoreFailure{explain(sqlite3_extended_errcode(connection), path, sqlite3_errmsg(connection))};
+}
+
+}  // namespace
+
+Error explain(int code, const std::string& path, const std::string& message) {
+  const std::string what = path + ": " + message;
+  switch (code & 0xff) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return {
+          ErrorCode::corruption, what,
+          "The file is damaged or is no SQLite database. Restore it from a backup, or give another path."};
+    case SQLITE_FULL:
+      return {ErrorCode::transport, what,
+              "The disk is full. Free some space; nothing of this call was stored, so repeat it then."};
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return {ErrorCode::transport, what,
+              "The file or its folder is not writable. Check its permissions and that the file system is not "
+              "mounted read-only."};
+    case SQLITE_CANTOPEN:
+      return {ErrorCode::transport, what,
+              "The file cannot be opened. Check that its folder exists and that this user may write there."};
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return {ErrorCode::unavailable, what,
+              "Another program holds the database. Close it (a sqlite3 shell, a backup tool) and repeat the "
+              "call."};
+    default:
+      return {ErrorCode::transport, what, "The disk reported trouble. Check it, then repeat the call."};
+  }
+}
+
+Statement::Statement(sqlite3* connection, const std::string& path, const std::string& sql) : path_(&path) {
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v3(connection, sql.c_str(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
+                         &statement, nullptr) != SQLITE_OK) {
+    fail_at(connection, path);
+  }
+  statement_.reset(statement);
+}
+
+bool Statement::step() {
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  sqlite3* connection = sqlite3_db_handle(statement_.get());
+  const StoreFailure failure{
+      explain(sqlite3_extended_errcode(connection), *path_, sqlite3_errmsg(connection))};
+  sqlite3_reset(statement_.get());
+  throw failure;
+}
+
+Connection::Connection(std::string path, Access access, Durability durability) : path_(std::move(path)) {
+  // One thread at a time uses a connection, so SQLite need not lock it.
+  const int flags =
+      SQLITE_OPEN_NOMUTEX |
+      (access == Access::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  if (const int code = sqlite3_open_v2(path_.c_str(), &connection_, flags, nullptr); code != SQLITE_OK) {
+    const StoreFailure failure{explain(code, path_, sqlite3_errmsg(connection_))};
+    sqlite3_close_v2(connection_);
+    throw failure;
+  }
+  try {
+    sqlite3_extended_result_codes(connection_, 1);
+    sqlite3_busy_timeout(connection_, kBusyTimeoutMs);
+    run("pragma cache_size=-65536");
+    if (access == Access::read_only) return;
+    run("pragma page_size=8192");
+    run("pragma journal_mode=wal");
+    run(durability == Durability::full ? "pragma synchronous=full" : "pragma synchronous=normal");
+    // Checkpoints are made between batches, never while a caller waits for its commit.
+    run("pragma wal_autocheckpoint=0");
+    sqlite3_wal_hook(
+        connection_,
+        [](void* self, sqlite3*, const char*, int pages) {
+          static_cast<Connection*>(self)->wal_pages_ = pages;
+          return SQLITE_OK;
+        },
+        this);
+  } catch (...) {
+    sqlite3_close_v2(connection_);
+    throw;
+  }
+}
+
+Connection::~Connection() {
+  sqlite3_close_v2(connection_);
+}
+
+void Connection::fail(int code) const {
+  throw StoreFailure{explain(code, path_, sqlite3_errmsg(connection_))};
+}
+
+void Connection::run(const std::string& sql) {
+  if (const int code = sqlite3_exec(connection_, sql.c_str(), nullptr, nullptr, nullptr); code != SQLITE_OK) {
+    fail(code);
+  }
+}
+
+std::int64_t Connection::number(const std::string& sql) {
+  auto statement = prepare(sql);
+  return statement.step() ? sqlite3_column_int64(statement.get(), 0) : 0;
+}
+
+void Connection::checkpoint(bool wait) {
+  int log_pages = 0;
+  int moved_pages = 0;
+  const int code = sqlite3_wal_checkpoint_v2(connection_, nullptr,
+                                             wait ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE,
+                                             &log_pages, &moved_pages);
+  // Busy only means that a reader was in the way; the next attempt will move the rest.
+  if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY) fail(code);
+  if (wait && code == SQLITE_OK) wal_pages_ = 0;
+}
+
+}  // namespace flowfabric::store::sqlite

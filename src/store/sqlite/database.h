@@ -1,0 +1,71 @@
+// A thin, throwing wrapper over the SQLite C API: connections, statements, and errors that say what to do.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/store.h"
+
+namespace flowfabric::store::sqlite {
+
+// The error for a result code, naming the file and the remedy.
+Error explain(int code, const std::string& path, const std::string& message);
+
+class Statement {
+ public:
+  Statement(sqlite3* connection, const std::string& path, const std::string& sql);
+  Statement(Statement&&) noexcept = default;
+  Statement& operator=(Statement&&) noexcept = default;
+
+  sqlite3_stmt* get() const { return statement_.get(); }
+  // True for a row, false when done.
+  bool step();
+  void run() {
+    step();
+    reset();
+  }
+  void reset() noexcept { sqlite3_reset(statement_.get()); }
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
+  };
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  const std::string* path_;
+};
+
+enum class Access { read_write, read_only };
+enum class Durability { full, normal };
+
+class Connection {
+ public:
+  Connection(std::string path, Access access, Durability durability);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  sqlite3* get() const { return connection_; }
+  const std::string& path() const { return path_; }
+  void run(const std::string& sql);
+  std::int64_t number(const std::string& sql);
+  Statement prepare(const std::string& sql) const { return Statement(connection_, path_, sql); }
+
+  bool in_transaction() const { return sqlite3_get_autocommit(connection_) == 0; }
+  // Pages in the write-ahead log after the last commit of this connection.
+  int wal_pages() const { return wal_pages_; }
+  // Moves the log's pages into the database; with `wait`, waits for readers, so that the log starts over.
+  void checkpoint(bool wait);
+
+ private:
+  [[noreturn]] void fail(int code) const;
+
+  std::string path_;
+  sqlite3* connection_{nullptr};
+  int wal_pages_{0};
+};
+
+}  // namespace flowfabric::store::sqlite

@@ -1,0 +1,157 @@
+// How the fields of a record become SQLite values, and back.
+#pragma once
+
+#include <bitset>
+#include <cstring>
+
+#include "model/policy_json.h"
+#include "store/sql.h"
+#include "store/sqlite/database.h"
+
+namespace flowfabric::store::sqlite {
+
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+template <class T>
+inline constexpr bool is_typed_id = false;
+template <class Tag>
+inline constexpr bool is_typed_id<TypedId<Tag>> = true;
+template <class T>
+inline constexpr bool is_json = std::is_same_v<T, Tags> || std::is_same_v<T, ExecutionPolicy>;
+
+// Values bound by reference must outlive the step; only JSON, made here, is copied.
+template <class T>
+void bind(sqlite3_stmt* statement, int index, const T& value) {
+  if constexpr (is_optional<T>) {
+    if (value)
+      bind(statement, index, *value);
+    else
+      sqlite3_bind_null(statement, index);
+  } else if constexpr (is_typed_id<T>) {
+    bind(statement, index, value.uuid);
+  } else if constexpr (std::is_same_v<T, Uuid>) {
+    sqlite3_bind_blob(statement, index, value.bytes.data(), 16, SQLITE_STATIC);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    sqlite3_bind_text(statement, index, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);
+  } else if constexpr (std::is_same_v<T, Bytes>) {
+    sqlite3_bind_blob64(statement, index, value.data.data(), value.data.size(), SQLITE_STATIC);
+  } else if constexpr (std::is_enum_v<T>) {
+    const auto name = enum_name(value);
+    sqlite3_bind_text(statement, index, name.data(), static_cast<int>(name.size()), SQLITE_STATIC);
+  } else if constexpr (is_json<T>) {
+    const auto json = to_json(value);
+    sqlite3_bind_text(statement, index, json.data(), static_cast<int>(json.size()), SQLITE_TRANSIENT);
+  } else {
+    static_assert(std::is_integral_v<T>);
+    sqlite3_bind_int64(statement, index, static_cast<sqlite3_int64>(value));
+  }
+}
+
+inline std::string_view text_of(sqlite3_stmt* statement, int column) {
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, column));
+  return {text ? text : "", static_cast<std::size_t>(sqlite3_column_bytes(statement, column))};
+}
+
+[[noreturn]] inline void fail_corrupt(sqlite3_stmt* statement, int column) {
+  const auto name = std::string(sqlite3_column_name(statement, column));
+  throw StoreFailure{{ErrorCode::corruption, name + ": cannot be read",
+                      "A stored value is not one this version writes. Restore the database from a backup."}};
+}
+
+template <class T>
+T checked(sqlite3_stmt* statement, int column, Result<T> value) {
+  if (!value) fail_corrupt(statement, column);
+  return *std::move(value);
+}
+
+template <class T>
+void read(sqlite3_stmt* statement, int column, T& value) {
+  if constexpr (is_optional<T>) {
+    if (sqlite3_column_type(statement, column) == SQLITE_NULL)
+      value.reset();
+    else
+      read(statement, column, value.emplace());
+  } else if constexpr (is_typed_id<T>) {
+    read(statement, column, value.uuid);
+  } else if constexpr (std::is_same_v<T, Uuid>) {
+    const void* blob = sqlite3_column_blob(statement, column);
+    if (sqlite3_column_bytes(statement, column) != 16) fail_corrupt(statement, column);
+    std::memcpy(value.bytes.data(), blob, 16);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    value = text_of(statement, column);
+  } else if constexpr (std::is_same_v<T, Bytes>) {
+    const auto* blob = static_cast<const char*>(sqlite3_column_blob(statement, column));
+    if (blob) value.data.assign(blob, static_cast<std::size_t>(sqlite3_column_bytes(statement, column)));
+  } else if constexpr (std::is_enum_v<T>) {
+    const auto known = enum_from_name<T>(text_of(statement, column));
+    if (!known) fail_corrupt(statement, column);
+    value = *known;
+  } else if constexpr (std::is_same_v<T, Tags>) {
+    value = checked(statement, column, tags_from_json(text_of(statement, column)));
+  } else if constexpr (std::is_same_v<T, ExecutionPolicy>) {
+    value = checked(statement, column, policy_from_json(text_of(statement, column)));
+  } else {
+    static_assert(std::is_integral_v<T>);
+    value = static_cast<T>(sqlite3_column_int64(statement, column));
+  }
+}
+
+// Binds the fields of a described struct from parameter `first` on; returns the next free one.
+template <class Struct>
+int bind_all(sqlite3_stmt* statement, int first, const Struct& value) {
+  for_each_field(value, [&](std::string_view, const auto& field) { bind(statement, first++, field); });
+  return first;
+}
+
+template <class Record>
+Record read_all(sqlite3_stmt* statement) {
+  Record record;
+  int column = 0;
+  for_each_field(record, [&](std::string_view, auto& field) { read(statement, column++, field); });
+  return record;
+}
+
+template <class Record>
+using ColumnMask = std::bitset<column_count<Record>()>;
+
+template <class Record>
+ColumnMask<Record> changed_columns(const Record& before, const Record& after) {
+  ColumnMask<Record> mask;
+  // Both sides are walked in the same order, the addresses of one kept for the comparison with the other.
+  std::array<const void*, column_count<Record>()> fields;
+  std::size_t index = 0;
+  for_each_field(before, [&](std::string_view, const auto& field) { fields[index++] = &field; });
+  index = 0;
+  for_each_field(after, [&](std::string_view, const auto& field) {
+    using Field = std::remove_cvref_t<decltype(field)>;
+    if (!(*static_cast<const Field*>(fields[index]) == field)) mask.set(index);
+    ++index;
+  });
+  return mask;
+}
+
+// "update t set b=?3,d=?4 where a=?1 and c=?2": the key first, then the changed columns in order.
+template <class Record>
+std::string update_statement(const ColumnMask<Record>& mask) {
+  std::string sql = std::string("update ") + Record::table + " set ";
+  std::size_t column = 0;
+  std::size_t parameter = key_column_count<Record>();
+  for_each_column<Record>([&]<class Field>(std::string_view name) {
+    if (!mask.test(column++)) return;
+    if (parameter > key_column_count<Record>()) sql += ',';
+    sql.append(name).append("=?").append(std::to_string(++parameter));
+  });
+  return sql + " where " + key_condition<Record>();
+}
+
+template <class Record>
+std::string insert_statement() {
+  std::string marks = "?";
+  for (std::size_t i = 1; i < column_count<Record>(); ++i) marks += ",?";
+  return std::string("insert into ") + Record::table + "(" + column_list<Record>() + ") values(" + marks +
+         ")";
+}
+
+}  // namespace flowfabric::store::sqlite

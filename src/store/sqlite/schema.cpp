@@ -1,0 +1,284 @@
+#include "store/sqlite/schema.h"
+
+#include "flowfabric/version.h"
+#include "store/sqlite/mapping.h"
+
+namespace flowfabric::store::sqlite {
+
+namespace {
+
+constexpr int kApplicationId = 0x46464142;  // "FFAB": tells our files from those of other programs
+
+// Times are milliseconds since the epoch, ids 16-byte blobs, states the words of the specification.
+// An empty text means "none".
+constexpr const char* kFoundations = R"sql(
+-- The hot row of an execution: everything that changes while it lives.
+create table ff_exec_core (
+  partition_key            integer,
+  execution_id             blob,
+  lane_id                  text,
+  namespace                text,
+  route_id                 integer,  -- ff_route: where it is offered
+  created_at_ms            integer,
+  max_reclaim_count        integer,
+  lifecycle_phase          text,
+  ownership_state          text,
+  eligibility_state        text,
+  blocking_reason          text,
+  terminal_outcome         text,
+  attempt_state            text,
+  public_state             text,     -- derived from the six before it
+  blocking_detail          text,
+  flow_id                  blob,
+  priority                 integer,
+  offer_order              integer,  -- smaller is taken first; null: not offered to workers
+  next_due_at_ms           integer,  -- the earliest of its clocks; may be early, never late
+  attempt_index            integer,
+  attempt_id               blob,
+  attempt_type             text,
+  attempt_started_at_ms    integer,
+  attempt_resumed_at_ms    integer,
+  attempt_suspended_at_ms  integer,
+  attempt_suspension       text,
+  attempt_timeout_at_ms    integer,
+  attempt_timeout_left_ms  integer,
+  previous_attempt_index   integer,
+  lineage_reason           text,
+  lineage_requested_by     text,
+  total_attempt_count      integer,
+  retry_count              integer,
+  replay_count             integer,
+  lease_reclaim_count      integer,
+  lease_epoch              integer,  -- +1 for every lease, never reset
+  lease_id                 blob,
+  worker_id                text,
+  worker_instance_id       text,
+  lease_acquired_at_ms     integer,
+  lease_expires_at_ms      integer,
+  lease_last_renewed_at_ms integer,
+  lease_renewal_deadline_ms integer,
+  lease_expired_at_ms      integer,
+  lease_revoked_at_ms      integer,
+  lease_revoke_reason      text,
+  ended_by                 text,     -- the call that ended the last lease, and what it was answered
+  ended_lease_id           blob,
+  ended_lease_epoch        integer,
+  ended_attempt_id         blob,
+  ended_delay_until_ms     integer,
+  ended_next_attempt_index integer,
+  delay_until_ms           integer,
+  deadline_at_ms           integer,
+  started_at_ms            integer,
+  terminal_at_ms           integer,
+  last_transition_at_ms    integer,
+  last_mutation_at_ms      integer,
+  failure_reason           text,
+  last_failure_message     text,
+  cancellation_reason      text,
+  cancelled_by             text,
+  progress_pct             integer,
+  progress_message         text,
+  progress_updated_at_ms   integer,
+  tags                     text,     -- JSON object; empty: none
+  primary key (partition_key, execution_id)
+) strict, without rowid;
+create index ff_exec_core_offers on ff_exec_core (route_id, offer_order) where offer_order is not null;
+create index ff_exec_core_due on ff_exec_core (next_due_at_ms) where next_due_at_ms is not null;
+
+-- What was submitted; never changes.
+create table ff_exec_spec (
+  partition_key    integer,
+  execution_id     blob,
+  execution_kind   text,
+  creator_identity text,
+  idempotency_key  text,
+  policy           text,  -- JSON
+  payload_encoding text,
+  payload          blob,
+  primary key (partition_key, execution_id)
+) strict, without rowid;
+
+-- One row per ended attempt, with its result. The attempt in progress is on ff_exec_core.
+create table ff_attempt (
+  partition_key          integer,
+  execution_id           blob,
+  attempt_index          integer,
+  attempt_id             blob,
+  attempt_type           text,
+  attempt_state          text,
+  lease_id               blob,
+  lease_epoch            integer,
+  worker_id              text,
+  worker_instance_id     text,
+  started_at_ms          integer,
+  resumed_at_ms          integer,
+  terminal_at_ms         integer,
+  failure_reason         text,
+  failure_category       text,
+  previous_attempt_index integer,
+  lineage_reason         text,
+  lineage_requested_by   text,
+  result                 blob,
+  primary key (partition_key, execution_id, attempt_index)
+) strict, without rowid;
+
+create table ff_lane_registry (
+  lane_id          text primary key,
+  registered_at_ms integer,
+  registered_by    text
+) strict, without rowid;
+
+-- The distinct combinations of lane, namespace and required capabilities.
+create table ff_route (
+  route_id              integer primary key,
+  lane_id               text,
+  namespace             text,
+  required_capabilities text  -- sorted, comma-joined
+) strict;
+create index ff_route_lane on ff_route (lane_id);
+
+-- Idempotency keys inside their window.
+create table ff_create_dedup (
+  namespace       text,
+  idempotency_key text,
+  partition_key   integer,
+  execution_id    blob,
+  next_due_at_ms  integer,  -- when the window ends
+  primary key (namespace, idempotency_key)
+) strict, without rowid;
+create index ff_create_dedup_due on ff_create_dedup (next_due_at_ms) where next_due_at_ms is not null;
+
+-- Event logs: appended in the transaction of the change they tell of, numbered in commit order.
+create table ff_lease_event (
+  event_id           integer primary key autoincrement,
+  partition_key      integer,
+  execution_id       blob,
+  event_type         text,
+  lease_id           blob,
+  lease_epoch        integer,
+  attempt_id         blob,
+  attempt_index      integer,
+  worker_id          text,
+  worker_instance_id text,
+  reason             text,
+  occurred_at_ms     integer,
+  namespace          text,
+  instance_tag       text,
+  tags               text
+) strict;
+
+create table ff_completion_event (
+  event_id       integer primary key autoincrement,
+  partition_key  integer,
+  execution_id   blob,
+  flow_id        blob,
+  outcome        text,
+  occurred_at_ms integer,
+  namespace      text,
+  instance_tag   text,
+  tags           text
+) strict;
+
+-- How many executions of each state a lane holds; kept by deltas.
+create table ff_lane_count (
+  lane_id      text,
+  public_state text,
+  executions   integer,
+  primary key (lane_id, public_state)
+) strict, without rowid;
+
+create table ff_partition_config (
+  singleton_lock        integer primary key check (singleton_lock = 1),
+  num_flow_partitions   integer,
+  num_budget_partitions integer,
+  num_quota_partitions  integer,
+  ff_version            text
+) strict;
+
+create table ff_migration_annotation (
+  version             integer primary key,
+  name                text,
+  applied_at_ms       integer,
+  backward_compatible integer
+) strict;
+)sql";
+
+void check_owner(Connection& connection) {
+  const auto application = connection.number("pragma application_id");
+  const bool has_tables = connection.number("select count(*) from sqlite_schema") > 0;
+  if (application == kApplicationId || (application == 0 && !has_tables)) return;
+  throw StoreFailure{{ErrorCode::invalid_input, connection.path() + ": a database of another program",
+                      "Give the path of a FlowFabric database, or of a file that does not exist yet."}};
+}
+
+void check_partitions(Connection& connection, const PartitionCounts& wanted) {
+  auto statement = connection.prepare(
+      "select num_flow_partitions,num_budget_partitions,num_quota_partitions from ff_partition_config");
+  if (!statement.step()) {
+    connection.run("insert into ff_partition_config values(1," + std::to_string(wanted.flow) + "," +
+                   std::to_string(wanted.budget) + "," + std::to_string(wanted.quota) + ",'" + kVersion +
+                   "')");
+    return;
+  }
+  PartitionCounts stored;
+  read(statement.get(), 0, stored.flow);
+  read(statement.get(), 1, stored.budget);
+  read(statement.get(), 2, stored.quota);
+  if (stored == wanted) return;
+  const auto text = [](const PartitionCounts& counts) {
+    return std::to_string(counts.flow) + "/" + std::to_string(counts.budget) + "/" +
+           std::to_string(counts.quota);
+  };
+  throw StoreFailure{{ErrorCode::invalid_input, "partition counts differ",
+                      connection.path() + " was made with " + text(stored) +
+                          " flow/budget/quota partitions, but " + text(wanted) +
+                          " are configured. Use the counts it was made with; they cannot be changed."}};
+}
+
+void apply(Connection& connection, const Migration& migration, const StoreOptions& options) {
+  connection.run(migration.sql);
+  auto note = connection.prepare("insert into ff_migration_annotation values(?,?,?,1)");
+  const std::string name = migration.name;
+  bind(note.get(), 1, migration.version);
+  bind(note.get(), 2, name);
+  bind(note.get(), 3, options.now_ms());
+  note.run();
+  connection.run("pragma user_version=" + std::to_string(migration.version));
+}
+
+}  // namespace
+
+const std::vector<Migration>& migrations() {
+  static const std::vector<Migration> all{{1, "foundations", kFoundations}};
+  return all;
+}
+
+std::vector<std::string> migrate(Connection& connection, const StoreOptions& options) {
+  check_owner(connection);
+  const auto stored = connection.number("pragma user_version");
+  const auto newest = migrations().back().version;
+  if (stored > newest) {
+    throw StoreFailure{
+        {ErrorCode::invalid_input, connection.path() + ": schema version " + std::to_string(stored),
+         "The database was written by a newer FlowFabric; this one knows schema versions up to " +
+             std::to_string(newest) + ". Upgrade the program; going back is not possible."}};
+  }
+  std::vector<std::string> done;
+  connection.run("begin immediate");
+  try {
+    connection.run("pragma application_id=" + std::to_string(kApplicationId));
+    for (const auto& migration : migrations()) {
+      if (migration.version <= stored) continue;
+      apply(connection, migration, options);
+      done.push_back(std::to_string(migration.version) + " " + migration.name);
+    }
+    check_partitions(connection, options.partitions);
+    connection.run("commit");
+  } catch (...) {
+    sqlite3_exec(connection.get(), "rollback", nullptr, nullptr, nullptr);
+    throw;
+  }
+  return done;
+}
+
+}  // namespace flowfabric::store::sqlite

@@ -1,0 +1,22 @@
+// The schema, as versioned migrations that are part of the program.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "store/sqlite/database.h"
+
+namespace flowfabric::store::sqlite {
+
+struct Migration {
+  int version;
+  const char* name;
+  const char* sql;
+};
+const std::vector<Migration>& migrations();
+
+// Brings the database up to date and says which migrations ran. Refuses a database of another program, a
+// schema newer than this program, and partition counts other than those the store was made with.
+std::vector<std::string> migrate(Connection& connection, const StoreOptions& options);
+
+}  // namespace flowfabric::store::sqlite

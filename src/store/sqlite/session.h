@@ -1,0 +1,74 @@
+// One SQLite connection as a session: loads by key, scans by index, writes what a batch changed.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+
+#include "store/sqlite/mapping.h"
+#include "store/store.h"
+
+namespace flowfabric::store::sqlite {
+
+struct SessionSettings {
+  std::string path;
+  Access access{};
+  Durability durability{};
+  std::function<std::int64_t()> now_ms;
+};
+
+class SqliteSession final : public Session {
+ public:
+  explicit SqliteSession(SessionSettings settings);
+
+  bool loads_instantly() const override { return true; }
+  std::int64_t begin(core::Unit& unit) override;
+  void load(core::Unit& unit) override;
+  void commit(core::Unit& unit) override;
+  void rollback() noexcept override;
+
+  std::vector<DueKey> due(std::int64_t now_ms, std::size_t limit) override;
+  std::optional<std::int64_t> next_due() override;
+  std::vector<Attempt> attempts_of(const ExecutionId& id) override;
+  std::vector<LeaseEvent> lease_events(std::int64_t after, std::size_t limit) override;
+  std::vector<CompletionEvent> completion_events(std::int64_t after, std::size_t limit) override;
+  std::map<PublicState, std::int64_t> count_lane(const std::string& lane) override;
+
+ private:
+  // The statements of one record type, prepared when first used.
+  template <class Record>
+  struct Statements {
+    std::optional<Statement> select;
+    std::optional<Statement> insert;
+    std::optional<Statement> erase;
+    std::unordered_map<ColumnMask<Record>, Statement> updates;
+  };
+
+  void connect();
+  void keep_log_bounded();
+  Statement& statement(const std::string& sql);
+  Statement& prepared(std::optional<Statement>& slot, const std::string& sql);
+
+  template <class Record>
+  Statements<Record>& statements() {
+    return std::get<Statements<Record>>(statements_);
+  }
+  template <class Record>
+  void load_wanted(core::Unit& unit);
+  template <class Record>
+  void write(const core::Slot<Record>& slot);
+  template <class Record>
+  void update(const core::Slot<Record>& slot);
+  template <class Event>
+  void append(const std::vector<Event>& events);
+  template <class Event>
+  std::vector<Event> events_after(std::int64_t after, std::size_t limit);
+  template <class Record>
+  std::vector<Record> rows(Statement& query);
+
+  SessionSettings settings_;
+  std::unique_ptr<Connection> connection_;
+  boost::mp11::mp_rename<boost::mp11::mp_transform<Statements, Records>, std::tuple> statements_;
+  std::unordered_map<std::string, Statement> others_;
+};
+
+}  // namespace flowfabric::store::sqlite

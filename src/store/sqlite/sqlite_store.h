@@ -1,0 +1,13 @@
+// The SQLite store: the embedded default. One writing connection that commits batches with full durability,
+// any number of readers beside it, and a write-ahead log that stays bounded.
+#pragma once
+
+#include "store/store.h"
+#include "store/url.h"
+
+namespace flowfabric::store {
+
+Result<std::unique_ptr<Store>> open_sqlite_store(const StoreUrl& url, const StoreOptions& options);
+Result<std::string> migrate_sqlite_store(const StoreUrl& url, const StoreOptions& options);
+
+}  // namespace flowfabric::store
