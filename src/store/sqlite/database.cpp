@@ -5,6 +5,17 @@ namespace flowfabric::store::sqlite {
 namespace {
 
 constexpr int kBusyTimeoutMs = 10'000;
+// Our rows are wide: with slots this large, nearly all of a statement's memory comes from the connection
+// itself.
+constexpr int kLookasideBytes = 1024;
+constexpr int kLookasideSlots = 512;
+
+// SQLite counts every allocation under a lock unless told not to. Refused, harmlessly, when the host program
+// has started SQLite before us.
+void configure_once() {
+  static const int configured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  static_cast<void>(configured);
+}
 
 [[noreturn]] void fail_at(sqlite3* connection, const std::string& path) {
   throw StoreFailure{explain(sqlite3_extended_errcode(connection), path, sqlite3_errmsg(connection))};
@@ -63,6 +74,7 @@ bool Statement::step() {
 }
 
 Connection::Connection(std::string path, Access access, Durability durability) : path_(std::move(path)) {
+  configure_once();
   // One thread at a time uses a connection, so SQLite need not lock it.
   const int flags =
       SQLITE_OPEN_NOMUTEX |
@@ -75,6 +87,7 @@ Connection::Connection(std::string path, Access access, Durability durability) :
   try {
     sqlite3_extended_result_codes(connection_, 1);
     sqlite3_busy_timeout(connection_, kBusyTimeoutMs);
+    sqlite3_db_config(connection_, SQLITE_DBCONFIG_LOOKASIDE, nullptr, kLookasideBytes, kLookasideSlots);
     run("pragma cache_size=-65536");
     if (access == Access::read_only) return;
     run("pragma page_size=8192");

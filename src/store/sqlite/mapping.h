@@ -34,15 +34,21 @@ void bind(sqlite3_stmt* statement, int index, const T& value) {
   } else if constexpr (std::is_same_v<T, Uuid>) {
     sqlite3_bind_blob(statement, index, value.bytes.data(), 16, SQLITE_STATIC);
   } else if constexpr (std::is_same_v<T, std::string>) {
-    sqlite3_bind_text(statement, index, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);
+    if (value.empty())
+      sqlite3_bind_null(statement, index);
+    else
+      sqlite3_bind_text(statement, index, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);
   } else if constexpr (std::is_same_v<T, Bytes>) {
     sqlite3_bind_blob64(statement, index, value.data.data(), value.data.size(), SQLITE_STATIC);
   } else if constexpr (std::is_enum_v<T>) {
     const auto name = enum_name(value);
     sqlite3_bind_text(statement, index, name.data(), static_cast<int>(name.size()), SQLITE_STATIC);
   } else if constexpr (is_json<T>) {
-    const auto json = to_json(value);
-    sqlite3_bind_text(statement, index, json.data(), static_cast<int>(json.size()), SQLITE_TRANSIENT);
+    const auto json = value == T{} ? std::string() : to_json(value);
+    if (json.empty())
+      sqlite3_bind_null(statement, index);
+    else
+      sqlite3_bind_text(statement, index, json.data(), static_cast<int>(json.size()), SQLITE_TRANSIENT);
   } else {
     static_assert(std::is_integral_v<T>);
     sqlite3_bind_int64(statement, index, static_cast<sqlite3_int64>(value));
@@ -91,7 +97,8 @@ void read(sqlite3_stmt* statement, int column, T& value) {
   } else if constexpr (std::is_same_v<T, Tags>) {
     value = checked(statement, column, tags_from_json(text_of(statement, column)));
   } else if constexpr (std::is_same_v<T, ExecutionPolicy>) {
-    value = checked(statement, column, policy_from_json(text_of(statement, column)));
+    const auto json = text_of(statement, column);
+    value = json.empty() ? ExecutionPolicy{} : checked(statement, column, policy_from_json(json));
   } else {
     static_assert(std::is_integral_v<T>);
     value = static_cast<T>(sqlite3_column_int64(statement, column));
@@ -116,20 +123,60 @@ Record read_all(sqlite3_stmt* statement) {
 template <class Record>
 using ColumnMask = std::bitset<column_count<Record>()>;
 
+// Calls f(index, left, right) for each pair of corresponding columns.
+template <class Record, class F>
+void for_each_pair(const Record& left, const Record& right, F&& f) {
+  std::array<const void*, column_count<Record>()> fields;
+  std::size_t index = 0;
+  for_each_field(left, [&](std::string_view, const auto& field) { fields[index++] = &field; });
+  index = 0;
+  for_each_field(right, [&](std::string_view, const auto& field) {
+    using Field = std::remove_cvref_t<decltype(field)>;
+    f(index, *static_cast<const Field*>(fields[index]), field);
+    ++index;
+  });
+}
+
 template <class Record>
 ColumnMask<Record> changed_columns(const Record& before, const Record& after) {
   ColumnMask<Record> mask;
-  // Both sides are walked in the same order, the addresses of one kept for the comparison with the other.
-  std::array<const void*, column_count<Record>()> fields;
-  std::size_t index = 0;
-  for_each_field(before, [&](std::string_view, const auto& field) { fields[index++] = &field; });
-  index = 0;
-  for_each_field(after, [&](std::string_view, const auto& field) {
-    using Field = std::remove_cvref_t<decltype(field)>;
-    if (!(*static_cast<const Field*>(fields[index]) == field)) mask.set(index);
-    ++index;
+  for_each_pair(before, after, [&](std::size_t index, const auto& left, const auto& right) {
+    if (!(left == right)) mask.set(index);
   });
   return mask;
+}
+
+// An absent value, an empty text and a default policy are stored as null.
+template <class T>
+bool has_value(const T& value) {
+  if constexpr (is_optional<T>)
+    return value.has_value();
+  else if constexpr (std::is_same_v<T, std::string>)
+    return !value.empty();
+  else if constexpr (std::is_same_v<T, Bytes>)
+    return !value.data.empty();
+  else if constexpr (is_json<T>)
+    return !(value == T{});
+  else
+    return true;
+}
+
+template <class Record>
+ColumnMask<Record> columns_with_value(const Record& record) {
+  ColumnMask<Record> mask;
+  std::size_t index = 0;
+  for_each_field(record, [&](std::string_view, const auto& field) { mask.set(index++, has_value(field)); });
+  return mask;
+}
+
+// Binds the chosen columns of a record, in order, from parameter `first` on.
+template <class Record>
+void bind_columns(sqlite3_stmt* statement, int first, const Record& record,
+                  const ColumnMask<Record>& columns) {
+  std::size_t index = 0;
+  for_each_field(record, [&](std::string_view, const auto& field) {
+    if (columns.test(index++)) bind(statement, first++, field);
+  });
 }
 
 // "update t set b=?3,d=?4 where a=?1 and c=?2": the key first, then the changed columns in order.
@@ -147,11 +194,16 @@ std::string update_statement(const ColumnMask<Record>& mask) {
 }
 
 template <class Record>
-std::string insert_statement() {
-  std::string marks = "?";
-  for (std::size_t i = 1; i < column_count<Record>(); ++i) marks += ",?";
-  return std::string("insert into ") + Record::table + "(" + column_list<Record>() + ") values(" + marks +
-         ")";
+std::string insert_statement(const ColumnMask<Record>& mask) {
+  std::string columns;
+  std::string marks;
+  std::size_t index = 0;
+  for_each_column<Record>([&]<class Field>(std::string_view name) {
+    if (!mask.test(index++)) return;
+    columns += (columns.empty() ? "" : ",") + std::string(name);
+    marks += marks.empty() ? "?" : ",?";
+  });
+  return std::string("insert into ") + Record::table + "(" + columns + ") values(" + marks + ")";
 }
 
 }  // namespace flowfabric::store::sqlite

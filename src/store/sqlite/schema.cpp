@@ -10,7 +10,7 @@ namespace {
 constexpr int kApplicationId = 0x46464142;  // "FFAB": tells our files from those of other programs
 
 // Times are milliseconds since the epoch, ids 16-byte blobs, states the words of the specification.
-// An empty text means "none".
+// Null means "none": an empty text, a default policy and no tags are stored as null.
 constexpr const char* kFoundations = R"sql(
 -- The hot row of an execution: everything that changes while it lives.
 create table ff_exec_core (
@@ -79,9 +79,9 @@ create table ff_exec_core (
   progress_pct             integer,
   progress_message         text,
   progress_updated_at_ms   integer,
-  tags                     text,     -- JSON object; empty: none
+  tags                     text,     -- JSON object
   primary key (partition_key, execution_id)
-) strict, without rowid;
+) without rowid;
 create index ff_exec_core_offers on ff_exec_core (route_id, offer_order) where offer_order is not null;
 create index ff_exec_core_due on ff_exec_core (next_due_at_ms) where next_due_at_ms is not null;
 
@@ -92,11 +92,11 @@ create table ff_exec_spec (
   execution_kind   text,
   creator_identity text,
   idempotency_key  text,
-  policy           text,  -- JSON
+  policy           text,  -- JSON; null: the default policy
   payload_encoding text,
   payload          blob,
   primary key (partition_key, execution_id)
-) strict, without rowid;
+) without rowid;
 
 -- One row per ended attempt, with its result. The attempt in progress is on ff_exec_core.
 create table ff_attempt (
@@ -120,13 +120,13 @@ create table ff_attempt (
   lineage_requested_by   text,
   result                 blob,
   primary key (partition_key, execution_id, attempt_index)
-) strict, without rowid;
+) without rowid;
 
 create table ff_lane_registry (
   lane_id          text primary key,
   registered_at_ms integer,
   registered_by    text
-) strict, without rowid;
+) without rowid;
 
 -- The distinct combinations of lane, namespace and required capabilities.
 create table ff_route (
@@ -134,7 +134,7 @@ create table ff_route (
   lane_id               text,
   namespace             text,
   required_capabilities text  -- sorted, comma-joined
-) strict;
+);
 create index ff_route_lane on ff_route (lane_id);
 
 -- Idempotency keys inside their window.
@@ -145,12 +145,13 @@ create table ff_create_dedup (
   execution_id    blob,
   next_due_at_ms  integer,  -- when the window ends
   primary key (namespace, idempotency_key)
-) strict, without rowid;
+) without rowid;
 create index ff_create_dedup_due on ff_create_dedup (next_due_at_ms) where next_due_at_ms is not null;
 
--- Event logs: appended in the transaction of the change they tell of, numbered in commit order.
+-- Event logs: appended in the transaction of the change they tell of, numbered in commit order by the one
+-- writer. The newest row of each log is never removed: it is where the numbering goes on.
 create table ff_lease_event (
-  event_id           integer primary key autoincrement,
+  event_id           integer primary key,
   partition_key      integer,
   execution_id       blob,
   event_type         text,
@@ -165,10 +166,10 @@ create table ff_lease_event (
   namespace          text,
   instance_tag       text,
   tags               text
-) strict;
+);
 
 create table ff_completion_event (
-  event_id       integer primary key autoincrement,
+  event_id       integer primary key,
   partition_key  integer,
   execution_id   blob,
   flow_id        blob,
@@ -177,7 +178,7 @@ create table ff_completion_event (
   namespace      text,
   instance_tag   text,
   tags           text
-) strict;
+);
 
 -- How many executions of each state a lane holds; kept by deltas.
 create table ff_lane_count (
@@ -185,7 +186,7 @@ create table ff_lane_count (
   public_state text,
   executions   integer,
   primary key (lane_id, public_state)
-) strict, without rowid;
+) without rowid;
 
 create table ff_partition_config (
   singleton_lock        integer primary key check (singleton_lock = 1),
@@ -193,14 +194,14 @@ create table ff_partition_config (
   num_budget_partitions integer,
   num_quota_partitions  integer,
   ff_version            text
-) strict;
+);
 
 create table ff_migration_annotation (
   version             integer primary key,
   name                text,
   applied_at_ms       integer,
   backward_compatible integer
-) strict;
+);
 )sql";
 
 void check_owner(Connection& connection) {

@@ -12,7 +12,19 @@ using core::Unit;
 constexpr int kCheckpointPages = 4000;
 constexpr int kForcedCheckpointPages = 4 * kCheckpointPages;
 // Distinct sets of changed columns are few; a runaway would only cost memory, so it is cut off.
-constexpr std::size_t kMaxUpdateStatements = 256;
+constexpr std::size_t kMaxStatements = 256;
+
+// Large inputs are read when they are claimed; they would only crowd out the rest.
+constexpr std::size_t kLargestCachedPayload = 4096;
+
+template <class Record>
+bool is_worth_caching(const std::optional<Record>& record) {
+  if constexpr (std::is_same_v<Record, Attempt>) return false;  // history is read by readers only
+  if constexpr (std::is_same_v<Record, ExecutionSpec>) {
+    return record && record->payload.data.size() <= kLargestCachedPayload;
+  }
+  return record.has_value();
+}
 
 template <class List, class F>
 void for_each_type(F&& f) {
@@ -27,11 +39,15 @@ SqliteSession::SqliteSession(SessionSettings settings) : settings_(std::move(set
 }
 
 void SqliteSession::connect() {
-  // Statements belong to the connection they were prepared on.
-  statements_ = {};
+  // Statements belong to the connection they were prepared on, and what was cached may not have been stored.
+  tables_ = {};
+  logs_ = {};
   others_.clear();
   connection_.reset();
   connection_ = std::make_unique<Connection>(settings_.path, settings_.access, settings_.durability);
+  for_each_type<Events>([&]<class Event>() {
+    log<Event>().last_id = connection_->number(std::string("select max(event_id) from ") + Event::table);
+  });
 }
 
 Statement& SqliteSession::prepared(std::optional<Statement>& slot, const std::string& sql) {
@@ -72,18 +88,25 @@ std::vector<Record> SqliteSession::rows(Statement& query) {
 }
 
 template <class Record>
-void SqliteSession::load_wanted(Unit& unit) {
-  if (unit.wanted<Record>().empty()) return;
+std::optional<Record> SqliteSession::find(const typename Record::Key& key) {
+  auto& table = this->table<Record>();
+  if (settings_.access == Access::read_write) {
+    if (const auto* cached = table.cache.find(key)) return *cached;
+  }
   static const std::string sql =
       "select " + column_list<Record>() + " from " + Record::table + " where " + key_condition<Record>();
-  auto& select = prepared(statements<Record>().select, sql);
-  for (const auto& key : std::exchange(unit.wanted<Record>(), {})) {
-    bind_all(select.get(), 1, key);
-    std::optional<Record> record;
-    if (select.step()) record = read_all<Record>(select.get());
-    select.reset();
-    unit.put<Record>(key, std::move(record));
-  }
+  auto& select = prepared(table.select, sql);
+  bind_all(select.get(), 1, key);
+  std::optional<Record> record;
+  if (select.step()) record = read_all<Record>(select.get());
+  select.reset();
+  return record;
+}
+
+template <class Record>
+void SqliteSession::load_wanted(Unit& unit) {
+  if (unit.wanted<Record>().empty()) return;
+  for (const auto& key : std::exchange(unit.wanted<Record>(), {})) unit.put<Record>(key, find<Record>(key));
 }
 
 void SqliteSession::load(Unit& unit) {
@@ -95,8 +118,9 @@ void SqliteSession::load(Unit& unit) {
     unit.put_routes(lane, rows<Route>(query));
   }
   for (const auto& scan : std::exchange(unit.wanted_offers(), {})) {
-    static const std::string from = "select " + column_list<Execution>() +
-                                    " from ff_exec_core where route_id=?1 and offer_order is not null";
+    // The index alone answers this; the rows themselves are mostly cached.
+    static const std::string from =
+        "select partition_key,execution_id from ff_exec_core where route_id=?1 and offer_order is not null";
     static const std::string order = " order by offer_order,partition_key,execution_id limit ?2";
     static const std::string first = from + order;
     static const std::string next = from + " and (offer_order,partition_key,execution_id)>(?3,?4,?5)" + order;
@@ -107,41 +131,49 @@ void SqliteSession::load(Unit& unit) {
       bind(query.get(), 3, scan.after->order);
       bind_all(query.get(), 4, scan.after->execution_id);
     }
-    unit.put_offers(scan, rows<Execution>(query));
+    std::vector<Execution> offered;
+    for (const auto& id : rows<ExecutionId>(query)) offered.push_back(find<Execution>(id).value());
+    unit.put_offers(scan, std::move(offered));
   }
+}
+
+template <class Record, class MakeSql>
+Statement& SqliteSession::by_columns(ByColumns<Record>& statements, const ColumnMask<Record>& columns,
+                                     MakeSql make_sql) {
+  auto it = statements.find(columns);
+  if (it == statements.end()) {
+    if (statements.size() >= kMaxStatements) statements.clear();
+    it = statements.emplace(columns, connection_->prepare(make_sql(columns))).first;
+  }
+  return it->second;
+}
+
+template <class Record>
+void SqliteSession::insert(const Record& record) {
+  const auto columns = columns_with_value(record);
+  auto& insert = by_columns<Record>(table<Record>().inserts, columns, insert_statement<Record>);
+  bind_columns(insert.get(), 1, record, columns);
+  insert.run();
 }
 
 template <class Record>
 void SqliteSession::update(const Slot<Record>& slot) {
-  const auto mask = changed_columns(*slot.stored, *slot.changed);
-  if (mask.none()) return;
-  auto& updates = statements<Record>().updates;
-  auto it = updates.find(mask);
-  if (it == updates.end()) {
-    if (updates.size() >= kMaxUpdateStatements) updates.clear();
-    it = updates.emplace(mask, connection_->prepare(update_statement<Record>(mask))).first;
-  }
-  auto* raw = it->second.get();
-  int parameter = bind_all(raw, 1, slot.key);
-  std::size_t column = 0;
-  for_each_field(*slot.changed, [&](std::string_view, const auto& field) {
-    if (mask.test(column++)) bind(raw, parameter++, field);
-  });
-  it->second.run();
+  const auto columns = changed_columns(*slot.stored, *slot.changed);
+  if (columns.none()) return;
+  auto& update = by_columns<Record>(table<Record>().updates, columns, update_statement<Record>);
+  bind_columns(update.get(), bind_all(update.get(), 1, slot.key), *slot.changed, columns);
+  update.run();
 }
 
 template <class Record>
 void SqliteSession::write(const Slot<Record>& slot) {
   if (slot.stored && slot.changed) return update(slot);
   if (slot.changed) {
-    static const std::string sql = insert_statement<Record>();
-    auto& insert = prepared(statements<Record>().insert, sql);
-    bind_all(insert.get(), 1, *slot.changed);
-    insert.run();
+    insert(*slot.changed);
   } else if (slot.stored) {
     static const std::string sql =
         std::string("delete from ") + Record::table + " where " + key_condition<Record>();
-    auto& erase = prepared(statements<Record>().erase, sql);
+    auto& erase = prepared(table<Record>().erase, sql);
     bind_all(erase.get(), 1, slot.key);
     erase.run();
   }
@@ -149,12 +181,12 @@ void SqliteSession::write(const Slot<Record>& slot) {
 
 template <class Event>
 void SqliteSession::append(const std::vector<Event>& events) {
-  if (events.empty()) return;
-  static const std::string sql = insert_statement<Event>();
-  auto& insert = statement(sql);
+  auto id = log<Event>().last_id;
   for (const auto& event : events) {
-    bind_all(insert.get(), 1, event);
-    sqlite3_bind_null(insert.get(), 1);  // the store numbers events
+    const auto columns = columns_with_value(event);
+    auto& insert = by_columns<Event>(log<Event>().inserts, columns, insert_statement<Event>);
+    bind_columns(insert.get(), 1, event, columns);
+    bind(insert.get(), 1, ++id);  // the store numbers events
     insert.run();
   }
 }
@@ -185,6 +217,22 @@ void SqliteSession::commit(Unit& unit) {
     }
     throw;
   }
+  remember(unit);
+}
+
+void SqliteSession::remember(const Unit& unit) {
+  for_each_type<Events>([&]<class Event>() {
+    log<Event>().last_id += static_cast<std::int64_t>(unit.appended<Event>().size());
+  });
+  for_each_type<Records>([&]<class Record>() {
+    auto& cache = table<Record>().cache;
+    unit.for_each_dirty<Record>([&](const Slot<Record>& slot) {
+      if (is_worth_caching(slot.changed))
+        cache.put(slot.key, *slot.changed);
+      else
+        cache.forget(slot.key);
+    });
+  });
 }
 
 void SqliteSession::rollback() noexcept {

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "store/sqlite/mapping.h"
+#include "store/sqlite/record_cache.h"
 #include "store/store.h"
 
 namespace flowfabric::store::sqlite {
@@ -34,13 +35,23 @@ class SqliteSession final : public Session {
   std::map<PublicState, std::int64_t> count_lane(const std::string& lane) override;
 
  private:
-  // The statements of one record type, prepared when first used.
+  // The statements of one record type, prepared when first used. Inserts name only the columns that have a
+  // value, updates only those that changed.
   template <class Record>
-  struct Statements {
+  using ByColumns = std::unordered_map<ColumnMask<Record>, Statement>;
+  template <class Record>
+  struct Table {
     std::optional<Statement> select;
-    std::optional<Statement> insert;
     std::optional<Statement> erase;
-    std::unordered_map<ColumnMask<Record>, Statement> updates;
+    ByColumns<Record> inserts;
+    ByColumns<Record> updates;
+    RecordCache<Record> cache;
+  };
+
+  template <class Event>
+  struct EventLog {
+    ByColumns<Event> inserts;
+    std::int64_t last_id{0};
   };
 
   void connect();
@@ -49,17 +60,28 @@ class SqliteSession final : public Session {
   Statement& prepared(std::optional<Statement>& slot, const std::string& sql);
 
   template <class Record>
-  Statements<Record>& statements() {
-    return std::get<Statements<Record>>(statements_);
+  Table<Record>& table() {
+    return std::get<Table<Record>>(tables_);
   }
+  template <class Record, class MakeSql>
+  Statement& by_columns(ByColumns<Record>& statements, const ColumnMask<Record>& columns, MakeSql make_sql);
+  template <class Record>
+  std::optional<Record> find(const typename Record::Key& key);
   template <class Record>
   void load_wanted(core::Unit& unit);
   template <class Record>
   void write(const core::Slot<Record>& slot);
   template <class Record>
+  void insert(const Record& record);
+  template <class Record>
   void update(const core::Slot<Record>& slot);
+  void remember(const core::Unit& unit);
   template <class Event>
   void append(const std::vector<Event>& events);
+  template <class Event>
+  EventLog<Event>& log() {
+    return std::get<EventLog<Event>>(logs_);
+  }
   template <class Event>
   std::vector<Event> events_after(std::int64_t after, std::size_t limit);
   template <class Record>
@@ -67,7 +89,8 @@ class SqliteSession final : public Session {
 
   SessionSettings settings_;
   std::unique_ptr<Connection> connection_;
-  boost::mp11::mp_rename<boost::mp11::mp_transform<Statements, Records>, std::tuple> statements_;
+  boost::mp11::mp_rename<boost::mp11::mp_transform<Table, Records>, std::tuple> tables_;
+  boost::mp11::mp_rename<boost::mp11::mp_transform<EventLog, Events>, std::tuple> logs_;
   std::unordered_map<std::string, Statement> others_;
 };
 

@@ -1,0 +1,47 @@
+// Recently written records, kept so that the next operation on them need not read them back. Sound because
+// one process, through one writing session, is all that ever changes the file.
+//
+// Two generations stand in for an exact order of use: when the younger is full it becomes the older, and what
+// was older is forgotten.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+
+#include "core/unit.h"
+
+namespace flowfabric::store::sqlite {
+
+template <class Record>
+class RecordCache {
+ public:
+  using Key = typename Record::Key;
+
+  const Record* find(const Key& key) {
+    if (const auto it = young_.find(key); it != young_.end()) return &it->second;
+    const auto it = old_.find(key);
+    if (it == old_.end()) return nullptr;
+    return &put(key, std::move(it->second));
+  }
+
+  const Record& put(const Key& key, Record record) {
+    if (young_.size() >= kGeneration) {
+      old_ = std::move(young_);
+      young_.clear();
+    }
+    return young_.insert_or_assign(key, std::move(record)).first->second;
+  }
+
+  void forget(const Key& key) {
+    young_.erase(key);
+    old_.erase(key);
+  }
+
+ private:
+  static constexpr std::size_t kGeneration = 4096;
+  using Map = std::unordered_map<Key, Record, core::KeyHash<Key>>;
+  Map young_;
+  Map old_;
+};
+
+}  // namespace flowfabric::store::sqlite

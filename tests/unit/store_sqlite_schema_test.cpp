@@ -1,0 +1,184 @@
+// The SQLite schema says the same as the described records, and every query that the store really makes goes
+// through an index.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <set>
+
+#include "flowfabric/engine.h"
+#include "model/describe.h"
+#include "model/records.h"
+#include "store/sqlite/database.h"
+#include "support/temporary_folder.h"
+
+namespace flowfabric::store::sqlite {
+namespace {
+
+template <class List, class F>
+void for_each_type(F&& f) {
+  boost::mp11::mp_for_each<boost::mp11::mp_transform<std::type_identity, List>>(
+      [&]<class T>(std::type_identity<T>) { f.template operator()<T>(); });
+}
+
+std::vector<std::string> texts(const Connection& connection, const std::string& sql, int column) {
+  std::vector<std::string> found;
+  auto query = connection.prepare(sql);
+  while (query.step()) {
+    found.emplace_back(reinterpret_cast<const char*>(sqlite3_column_text(query.get(), column)));
+  }
+  return found;
+}
+
+template <class Record>
+std::vector<std::string> described_columns() {
+  std::vector<std::string> names;
+  for_each_column<Record>([&]<class Field>(std::string_view name) { names.emplace_back(name); });
+  return names;
+}
+
+TEST(SqliteSchema, EveryTableHasTheColumnsOfItsRecordInOrder) {
+  const tests::TemporaryFolder folder;
+  ASSERT_TRUE(migrate_store("sqlite:" + folder.file("a.db"), {}));
+  const Connection connection(folder.file("a.db"), Access::read_only, Durability::full);
+  std::size_t tables = 0;
+  const auto check = [&]<class Record>() {
+    const auto stored =
+        texts(connection, std::string("select name from pragma_table_info('") + Record::table + "')", 0);
+    EXPECT_EQ(stored, described_columns<Record>()) << Record::table;
+    ++tables;
+  };
+  for_each_type<Records>(check);
+  for_each_type<Events>(check);
+  EXPECT_EQ(tables, 8u);
+}
+
+TEST(SqliteSchema, TheKeyOfARecordIsItsPrimaryKey) {
+  const tests::TemporaryFolder folder;
+  ASSERT_TRUE(migrate_store("sqlite:" + folder.file("a.db"), {}));
+  const Connection connection(folder.file("a.db"), Access::read_only, Durability::full);
+  for_each_type<Records>([&]<class Record>() {
+    const auto key = texts(connection,
+                           std::string("select name from pragma_table_info('") + Record::table +
+                               "') where pk>0 order by pk",
+                           0);
+    EXPECT_EQ(key, described_columns<typename Record::Key>()) << Record::table;
+  });
+}
+
+// Notes the text of every statement that any connection of this process runs.
+class Listener {
+ public:
+  Listener() {
+    heard().clear();
+    sqlite3_auto_extension(reinterpret_cast<void (*)()>(&Listener::attach));
+  }
+  ~Listener() { sqlite3_cancel_auto_extension(reinterpret_cast<void (*)()>(&Listener::attach)); }
+
+  static std::set<std::string>& heard() {
+    static std::set<std::string> all;
+    return all;
+  }
+
+ private:
+  static int attach(sqlite3* connection, char**, const sqlite3_api_routines*) {
+    sqlite3_trace_v2(
+        connection, SQLITE_TRACE_STMT,
+        [](unsigned, void*, void* statement, void*) {
+          static std::mutex mutex;
+          std::lock_guard lock(mutex);
+          heard().insert(sqlite3_sql(static_cast<sqlite3_stmt*>(statement)));
+          return 0;
+        },
+        nullptr);
+    return SQLITE_OK;
+  }
+};
+
+// Makes the engine run every kind of query it has.
+void exercise(const std::string& url) {
+  auto engine = Engine::open(url, {.clock_interval = std::chrono::milliseconds(0)});
+  ASSERT_TRUE(engine) << engine.error().to_string();
+  std::optional<ExecutionId> id;
+  for (int i = 0; i < 40; ++i) {
+    const auto created = engine->call(CreateExecution{.execution_kind = "k",
+                                                      .idempotency_key = "key-" + std::to_string(i),
+                                                      .policy = {.dedup_window_ms = 1}});
+    ASSERT_TRUE(created) << created.error().to_string();
+    id = created->execution_id;
+  }
+  // Several claims of a batch read on where the one before has stopped.
+  for (int round = 0; round < 4; ++round) {
+    std::vector<std::future<Result<std::vector<ClaimedTask>>>> claims;
+    for (int i = 0; i < 5; ++i) claims.push_back(engine->submit(ClaimTasks{.worker_id = "w"}));
+    for (auto& claim : claims) {
+      const auto tasks = claim.get();
+      ASSERT_TRUE(tasks && tasks->size() == 1);
+      ASSERT_TRUE(engine->call(CompleteExecution{.execution_id = tasks->at(0).execution_id,
+                                                 .fence = tasks->at(0).fence,
+                                                 .result = "r"}));
+    }
+  }
+  ASSERT_TRUE(engine->run_due());
+  ASSERT_TRUE(engine->call(DescribeExecution{*id}));
+  ASSERT_TRUE(engine->call(ListAttempts{*id}));
+  ASSERT_TRUE(engine->call(CountLane{}));
+  ASSERT_TRUE(engine->call(ReadLeaseEvents{}));
+  ASSERT_TRUE(engine->call(ReadCompletions{}));
+}
+
+// The clock's own loop asks when something is due next.
+void let_the_clock_plan(const std::string& url) {
+  auto engine = Engine::open(url, {.clock_interval = std::chrono::milliseconds(20)});
+  ASSERT_TRUE(engine) << engine.error().to_string();
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto planned = [] {
+    for (const auto& sql : Listener::heard()) {
+      if (sql.starts_with("select min(next_due_at_ms)")) return true;
+    }
+    return false;
+  };
+  engine->stop();
+  auto store = open_store(url, {});
+  ASSERT_TRUE(store);
+  auto session = (*store)->open_reader();
+  core::Unit unit(*session);
+  session->begin(unit);
+  session->next_due();
+  session->rollback();
+  ASSERT_TRUE(planned() && std::chrono::steady_clock::now() < give_up);
+}
+
+TEST(SqliteSchema, EveryQueryGoesThroughAnIndex) {
+  const tests::TemporaryFolder folder;
+  const auto url = "sqlite:" + folder.file("a.db");
+  ASSERT_TRUE(migrate_store(url, {}));  // which counts tables and the like: not listened to
+  {
+    const Listener listener;
+    ASSERT_NO_FATAL_FAILURE(exercise(url));
+    ASSERT_NO_FATAL_FAILURE(let_the_clock_plan(url));
+  }
+  const Connection connection(folder.file("a.db"), Access::read_only, Durability::full);
+  std::map<std::string, int> through;  // index → queries
+  for (const auto& sql : Listener::heard()) {
+    const bool has_a_plan =
+        sql.starts_with("select ") || sql.starts_with("update ") || sql.starts_with("delete ");
+    const bool at_open = sql.find("sqlite_schema") != std::string::npos ||
+                         sql.find("ff_partition_config") != std::string::npos;
+    if (!has_a_plan || at_open) continue;
+    for (const auto& line : texts(connection, "explain query plan " + sql, 3)) {
+      EXPECT_EQ(line.find("SCAN"), std::string::npos) << sql << "\n  " << line;
+      EXPECT_EQ(line.find("TEMP B-TREE"), std::string::npos) << sql << "\n  " << line;
+      for (const auto* index : {"ff_exec_core_offers", "ff_exec_core_due", "ff_create_dedup_due",
+                                "ff_route_lane"}) {
+        if (line.find(std::string(index) + " ") != std::string::npos) ++through[index];
+      }
+    }
+  }
+  EXPECT_GE(through["ff_exec_core_offers"], 2) << "the first scan of a route, and the following ones";
+  EXPECT_GE(through["ff_exec_core_due"], 2) << "what is due, and when something is";
+  EXPECT_GE(through["ff_create_dedup_due"], 2);
+  EXPECT_GE(through["ff_route_lane"], 1);
+}
+
+}  // namespace
+}  // namespace flowfabric::store::sqlite
