@@ -17,7 +17,7 @@ void for_each_event(F&& f) {
       [&]<class Event>(std::type_identity<Event>) { f.template operator()<Event>(index++); });
 }
 
-std::optional<Offer> offer_of(const std::optional<Execution>& execution, std::int64_t route_id) {
+std::optional<Offer> offer_of(const Execution* execution, std::int64_t route_id) {
   if (!execution || !execution->offer_order || execution->route_id != route_id) return std::nullopt;
   return Offer{*execution->offer_order, execution->key()};
 }
@@ -70,7 +70,7 @@ std::vector<const Route*> Unit::routes_of(const std::string& lane) {
   for (const auto& key : it->second) found.push_back(find<Route>(key));
   for_each_dirty<Route>([&](const Slot<Route>& slot) {
     const bool is_new = !slot.stored && slot.changed && slot.changed->lane_id == lane;
-    if (is_new) found.push_back(&*slot.changed);
+    if (is_new) found.push_back(slot.changed.get());
   });
   return found;
 }
@@ -79,15 +79,16 @@ void Unit::put_routes(const std::string& lane, std::vector<Route> routes) {
   auto& keys = routes_[lane];
   for (auto& route : routes) {
     keys.push_back(route.key());
-    put<Route>(route.key(), std::move(route));
+    const auto key = route.key();
+    put<Route>(key, std::make_shared<const Route>(std::move(route)));
   }
 }
 
-void Unit::put_offers(const OfferScan& scan, std::vector<Execution> rows) {
+void Unit::put_offers(const OfferScan& scan, std::vector<std::shared_ptr<const Execution>> rows) {
   auto& book = books_[scan.route_id];
   if (rows.size() < scan.limit) book.exhausted = true;
   for (auto& row : rows) {
-    const Offer offer{*row.offer_order, row.key()};
+    const Offer offer{*row->offer_order, row->key()};
     book.horizon = book.horizon ? std::max(*book.horizon, offer) : offer;
     book.known.insert(offer);
     put<Execution>(offer.execution_id, std::move(row));
@@ -108,7 +109,7 @@ const Execution* Unit::best_offer(std::int64_t route_id, std::uint32_t expected)
       const bool beyond_horizon = !book.exhausted && (!book.horizon || *book.horizon < *it);
       if (beyond_horizon) break;
       const auto& slot = slot_of<Execution>(it->execution_id);
-      if (offer_of(slot.current(), route_id) == *it) return &*slot.current();
+      if (offer_of(slot.current(), route_id) == *it) return slot.current();
       // Taken. If this operation took it, an undo may bring it back; otherwise it is gone for good.
       it = slot.touched_by == operation_ ? std::next(it) : book.known.erase(it);
     }

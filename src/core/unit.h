@@ -12,6 +12,7 @@
 #include <array>
 #include <boost/mp11.hpp>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -48,16 +49,17 @@ struct KeyHash {
   }
 };
 
-// One record of the batch: as the store has it, and as the batch has changed it.
+// One record of the batch: as the store has it, and as the batch has changed it. Records are wide, so they
+// are shared with the store's own copies and copied only when they are changed.
 template <class Record>
 struct Slot {
   typename Record::Key key;
-  std::optional<Record> stored;
-  std::optional<Record> changed;  // meaningful when dirty; empty then means: erased
+  std::shared_ptr<const Record> stored;
+  std::shared_ptr<Record> changed;  // meaningful when dirty; null then means: erased
   bool dirty{false};
   std::uint64_t touched_by{0};  // the operation that changed it last
 
-  const std::optional<Record>& current() const { return dirty ? changed : stored; }
+  const Record* current() const { return dirty ? changed.get() : stored.get(); }
 };
 
 // A place in the order in which work is taken.
@@ -84,8 +86,7 @@ class Unit {
 
   template <class Record>
   const Record* find(const typename Record::Key& key) {
-    const auto& current = slot_of<Record>(key).current();
-    return current ? &*current : nullptr;
+    return slot_of<Record>(key).current();
   }
 
   // The record must have been found before.
@@ -99,10 +100,10 @@ class Unit {
   // The record is new: its caller has looked, or knows from another record that it cannot be there.
   template <class Record>
   Record& insert(Record record) {
-    put<Record>(record.key(), std::nullopt);
+    put<Record>(record.key(), nullptr);
     auto& slot = slot_of<Record>(record.key());
     touch(slot);
-    slot.changed = std::move(record);
+    slot.changed = std::make_shared<Record>(std::move(record));
     return *slot.changed;
   }
 
@@ -143,8 +144,8 @@ class Unit {
   template <class Record, class F>
   void for_each_touched(F&& f) const {
     for (const auto& saved : std::get<Journal<Record>>(journals_)) {
-      const auto& before = saved.was_dirty ? saved.before : saved.slot->stored;
-      f(before ? &*before : nullptr, saved.slot->changed ? &*saved.slot->changed : nullptr);
+      f(saved.was_dirty ? saved.before.get() : saved.slot->stored.get(),
+        static_cast<const Record*>(saved.slot->changed.get()));
     }
   }
 
@@ -164,14 +165,14 @@ class Unit {
 
   // Puts down what the store has under `key`: a record, or nothing. What the batch already holds stays.
   template <class Record>
-  void put(const typename Record::Key& key, std::optional<Record> record) {
+  void put(const typename Record::Key& key, std::shared_ptr<const Record> record) {
     auto [it, fresh] = std::get<Shelf<Record>>(shelves_).try_emplace(key);
     if (!fresh) return;
     it->second.key = key;
     it->second.stored = std::move(record);
   }
   // The answer to a scan: rows in order, fewer than the limit when there are no more.
-  void put_offers(const OfferScan& scan, std::vector<Execution> rows);
+  void put_offers(const OfferScan& scan, std::vector<std::shared_ptr<const Execution>> rows);
   void put_routes(const std::string& lane, std::vector<Route> routes);
 
   // Calls f(slot) for every record the batch changed, in the order of first change.
@@ -202,7 +203,7 @@ class Unit {
   struct Saved {
     Slot<Record>* slot;
     bool was_dirty;
-    std::optional<Record> before;  // only when it was dirty; otherwise the slot's stored value
+    std::shared_ptr<Record> before;  // only when it was dirty; otherwise the slot's stored value stands
     std::uint64_t touched_by;
   };
   template <class Record>
@@ -237,11 +238,13 @@ class Unit {
   template <class Record>
   void touch(Slot<Record>& slot) {
     if (slot.touched_by == operation_) return;
-    std::get<Journal<Record>>(journals_).push_back(
-        {&slot, slot.dirty, slot.dirty ? slot.changed : std::nullopt, slot.touched_by});
+    const auto copy = [](const Record* record) {
+      return record ? std::make_shared<Record>(*record) : std::shared_ptr<Record>();
+    };
+    std::get<Journal<Record>>(journals_).push_back({&slot, slot.dirty, slot.changed, slot.touched_by});
     slot.touched_by = operation_;
+    slot.changed = copy(slot.current());
     if (slot.dirty) return;
-    slot.changed = slot.stored;
     slot.dirty = true;
     std::get<DirtyList<Record>>(dirty_).push_back(&slot);
   }

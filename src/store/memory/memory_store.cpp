@@ -13,7 +13,7 @@ using core::Slot;
 using core::Unit;
 
 template <class Record>
-using Table = std::map<typename Record::Key, Record>;
+using Table = std::map<typename Record::Key, std::shared_ptr<const Record>>;
 template <class Event>
 using Log = std::vector<Event>;
 
@@ -38,9 +38,9 @@ struct Database {
     return std::get<Log<Event>>(logs);
   }
 
-  // Keeps the indexes of one record; `sign` tells whether it comes or goes.
+  // Keeps the indexes of one record, as it comes or goes.
   template <class Record>
-  void index(const std::optional<Record>& record, bool comes) {
+  void index(const Record* record, bool comes) {
     const auto update = [comes](auto& set, const auto& entry) {
       if (comes)
         set.insert(entry);
@@ -59,10 +59,10 @@ struct Database {
 
   template <class Record>
   void write(const Slot<Record>& slot) {
-    index(slot.stored, false);
-    index(slot.changed, true);
+    index<Record>(slot.stored.get(), false);
+    index<Record>(slot.changed.get(), true);
     if (slot.changed)
-      table<Record>().insert_or_assign(slot.key, *slot.changed);
+      table<Record>().insert_or_assign(slot.key, slot.changed);
     else
       table<Record>().erase(slot.key);
   }
@@ -106,18 +106,19 @@ class MemorySession final : public Session {
           for (const auto& key : std::exchange(unit.wanted<Record>(), {})) {
             const auto& table = database_->table<Record>();
             const auto it = table.find(key);
-            unit.put<Record>(key, it == table.end() ? std::nullopt : std::optional(it->second));
+            unit.put<Record>(key, it == table.end() ? nullptr : it->second);
           }
         });
     for (const auto& lane : std::exchange(unit.wanted_routes(), {})) {
       std::vector<Route> routes;
-      for (const auto id : database_->lane_routes[lane]) routes.push_back(database_->table<Route>().at({id}));
+      for (const auto id : database_->lane_routes[lane])
+        routes.push_back(*database_->table<Route>().at({id}));
       unit.put_routes(lane, std::move(routes));
     }
     for (const auto& scan : std::exchange(unit.wanted_offers(), {})) {
       const auto& offers = database_->offers[scan.route_id];
       auto it = scan.after ? offers.upper_bound(*scan.after) : offers.begin();
-      std::vector<Execution> rows;
+      std::vector<std::shared_ptr<const Execution>> rows;
       for (; it != offers.end() && rows.size() < scan.limit; ++it) {
         rows.push_back(database_->table<Execution>().at(it->execution_id));
       }
@@ -160,7 +161,7 @@ class MemorySession final : public Session {
     for (auto it = table.lower_bound({id.partition, id.uuid, 0});
          it != table.end() && it->first.partition_key == id.partition && it->first.execution_id == id.uuid;
          ++it) {
-      attempts.push_back(it->second);
+      attempts.push_back(*it->second);
     }
     return attempts;
   }

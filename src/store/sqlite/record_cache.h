@@ -5,7 +5,7 @@
 // was older is forgotten.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <unordered_map>
 
 #include "core/unit.h"
@@ -17,19 +17,23 @@ class RecordCache {
  public:
   using Key = typename Record::Key;
 
-  const Record* find(const Key& key) {
-    if (const auto it = young_.find(key); it != young_.end()) return &it->second;
+  using Shared = std::shared_ptr<const Record>;
+
+  Shared find(const Key& key) {
+    if (const auto it = young_.find(key); it != young_.end()) return it->second;
     const auto it = old_.find(key);
     if (it == old_.end()) return nullptr;
-    return &put(key, std::move(it->second));
+    Shared record = std::move(it->second);
+    put(key, record);
+    return record;
   }
 
-  const Record& put(const Key& key, Record record) {
+  void put(const Key& key, Shared record) {
     if (young_.size() >= kGeneration) {
       old_ = std::move(young_);
       young_.clear();
     }
-    return young_.insert_or_assign(key, std::move(record)).first->second;
+    young_.insert_or_assign(key, std::move(record));
   }
 
   void forget(const Key& key) {
@@ -39,7 +43,7 @@ class RecordCache {
 
  private:
   static constexpr std::size_t kGeneration = 4096;
-  using Map = std::unordered_map<Key, Record, core::KeyHash<Key>>;
+  using Map = std::unordered_map<Key, Shared, core::KeyHash<Key>>;
   Map young_;
   Map old_;
 };

@@ -18,12 +18,12 @@ constexpr std::size_t kMaxStatements = 256;
 constexpr std::size_t kLargestCachedPayload = 4096;
 
 template <class Record>
-bool is_worth_caching(const std::optional<Record>& record) {
+bool is_worth_caching(const Record* record) {
   if constexpr (std::is_same_v<Record, Attempt>) return false;  // history is read by readers only
   if constexpr (std::is_same_v<Record, ExecutionSpec>) {
     return record && record->payload.data.size() <= kLargestCachedPayload;
   }
-  return record.has_value();
+  return record != nullptr;
 }
 
 template <class List, class F>
@@ -88,17 +88,17 @@ std::vector<Record> SqliteSession::rows(Statement& query) {
 }
 
 template <class Record>
-std::optional<Record> SqliteSession::find(const typename Record::Key& key) {
+std::shared_ptr<const Record> SqliteSession::find(const typename Record::Key& key) {
   auto& table = this->table<Record>();
   if (settings_.access == Access::read_write) {
-    if (const auto* cached = table.cache.find(key)) return *cached;
+    if (auto cached = table.cache.find(key)) return cached;
   }
   static const std::string sql =
       "select " + column_list<Record>() + " from " + Record::table + " where " + key_condition<Record>();
   auto& select = prepared(table.select, sql);
   bind_all(select.get(), 1, key);
-  std::optional<Record> record;
-  if (select.step()) record = read_all<Record>(select.get());
+  std::shared_ptr<const Record> record;
+  if (select.step()) record = std::make_shared<const Record>(read_all<Record>(select.get()));
   select.reset();
   return record;
 }
@@ -131,8 +131,8 @@ void SqliteSession::load(Unit& unit) {
       bind(query.get(), 3, scan.after->order);
       bind_all(query.get(), 4, scan.after->execution_id);
     }
-    std::vector<Execution> offered;
-    for (const auto& id : rows<ExecutionId>(query)) offered.push_back(find<Execution>(id).value());
+    std::vector<std::shared_ptr<const Execution>> offered;
+    for (const auto& id : rows<ExecutionId>(query)) offered.push_back(find<Execution>(id));
     unit.put_offers(scan, std::move(offered));
   }
 }
@@ -227,8 +227,8 @@ void SqliteSession::remember(const Unit& unit) {
   for_each_type<Records>([&]<class Record>() {
     auto& cache = table<Record>().cache;
     unit.for_each_dirty<Record>([&](const Slot<Record>& slot) {
-      if (is_worth_caching(slot.changed))
-        cache.put(slot.key, *slot.changed);
+      if (is_worth_caching<Record>(slot.changed.get()))
+        cache.put(slot.key, slot.changed);
       else
         cache.forget(slot.key);
     });

@@ -66,7 +66,7 @@ class SqliteSession final : public Session {
   template <class Record, class MakeSql>
   Statement& by_columns(ByColumns<Record>& statements, const ColumnMask<Record>& columns, MakeSql make_sql);
   template <class Record>
-  std::optional<Record> find(const typename Record::Key& key);
+  std::shared_ptr<const Record> find(const typename Record::Key& key);
   template <class Record>
   void load_wanted(core::Unit& unit);
   template <class Record>
