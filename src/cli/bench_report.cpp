@@ -1,0 +1,88 @@
+#include "cli/bench.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <filesystem>
+#include <thread>
+
+
+namespace flowfabric::cli {
+
+namespace {
+
+boost::json::object object_of(const Percentiles& latency) {
+  return {{"p50", latency.p50}, {"p95", latency.p95}, {"p99", latency.p99}};
+}
+
+}  // namespace
+
+Percentiles percentiles(std::vector<std::uint32_t>& microseconds) {
+  if (microseconds.empty()) return {};
+  std::sort(microseconds.begin(), microseconds.end());
+  const auto at = [&](double share) {
+    const auto index = static_cast<std::size_t>(share * static_cast<double>(microseconds.size() - 1));
+    return static_cast<double>(microseconds[index]) / 1000.0;
+  };
+  return {at(0.50), at(0.95), at(0.99)};
+}
+
+std::string to_json(const BenchReport& report) {
+  const boost::json::object object{{"scenario", report.scenario},
+                                   {"store", report.store},
+                                   {"tasks", report.tasks},
+                                   {"workers", report.workers},
+                                   {"in_flight", report.in_flight},
+                                   {"payload_bytes", report.payload_bytes},
+                                   {"seconds", report.seconds},
+                                   {"throughput_per_second", report.throughput()},
+                                   {"latency_ms",
+                                    {{"submit", object_of(report.submit)},
+                                     {"start", object_of(report.start)},
+                                     {"complete", object_of(report.complete)}}},
+                                   {"batch", {{"mean", report.mean_batch}, {"max", report.largest_batch}}},
+                                   {"cores", std::thread::hardware_concurrency()}};
+  return boost::json::serialize(object);
+}
+
+std::string to_table(const BenchReport& report) {
+  const auto row = [](const char* name, const Percentiles& latency) {
+    return fmt::format("  {:<9} {:>9.3f} {:>9.3f} {:>9.3f}\n", name, latency.p50, latency.p95, latency.p99);
+  };
+  return fmt::format("{} on {}: {} tasks, {} workers, {} in flight each, {} payload bytes, {} cores\n",
+                     report.scenario, report.store, report.tasks, report.workers, report.in_flight,
+                     report.payload_bytes, std::thread::hardware_concurrency()) +
+         fmt::format("  {:.0f} per second ({:.2f} s), {:.1f} operations per batch (largest {})\n",
+                     report.throughput(), report.seconds, report.mean_batch, report.largest_batch) +
+         fmt::format("  {:<9} {:>9} {:>9} {:>9}\n", "ms", "p50", "p95", "p99") +
+         row("submit", report.submit) + row("start", report.start) + row("complete", report.complete);
+}
+
+Result<BenchStore> BenchStore::open(const std::string& url) {
+  BenchStore store;
+  const std::string scheme = "sqlite:";
+  if (url.starts_with(scheme)) {
+    store.path_ = url.substr(scheme.size(), url.find('?') - scheme.size());
+    if (std::filesystem::exists(store.path_)) {
+      const auto path = std::exchange(store.path_, "");
+      return fail_with(ErrorCode::invalid_input, path + ": exists",
+                       "A benchmark makes a store of its own and removes it afterwards. Give another path.");
+    }
+  }
+  auto engine = Engine::open(url);
+  if (!engine) return std::unexpected(engine.error());
+  store.engine_ = std::make_unique<Engine>(*std::move(engine));
+  return store;
+}
+
+BenchStore::~BenchStore() {
+  engine_.reset();
+  if (path_.empty()) return;
+  for (const char* suffix : {"", "-wal", "-shm", ".lock"}) {
+    std::error_code ignored;
+    std::filesystem::remove(path_ + suffix, ignored);
+  }
+}
+
+}  // namespace flowfabric::cli
