@@ -84,9 +84,9 @@ void Committer::refuse_overdue(SteadyTime now) {
 }
 
 std::vector<Operation> Committer::take_batch() {
+  std::vector<Operation> batch;
   std::unique_lock lock(mutex_);
   arrived_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
-  std::vector<Operation> batch;
   const auto size = std::min(queue_.size(), options_.max_batch);
   batch.reserve(size);
   for (std::size_t i = 0; i < size; ++i) {
@@ -101,7 +101,13 @@ void Committer::loop() {
   for (;;) {
     auto batch = take_batch();
     if (batch.empty()) return;
-    process(std::move(batch));
+    // The store may have been away for longer than some of them were willing to wait.
+    const auto now = std::chrono::steady_clock::now();
+    for (auto& operation : batch) {
+      if (operation.deadline <= now) std::exchange(operation.answer, nullptr)(&kOverdue);
+    }
+    std::erase_if(batch, [](const Operation& operation) { return !operation.answer; });
+    if (!batch.empty()) process(std::move(batch));
   }
 }
 

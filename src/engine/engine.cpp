@@ -137,6 +137,7 @@ engine::Operation make_operation(Request request, std::function<void(Result<type
   if constexpr (std::is_same_v<Request, ClaimTasks>) {
     operation.claim = std::make_shared<const ClaimTasks>(request);
     operation.wait_until = now + std::chrono::milliseconds(request.wait_ms);
+    operation.deadline = std::max(operation.deadline, operation.wait_until + options.operation_deadline);
   }
   auto state = std::make_shared<State>(std::move(request), std::move(done), std::nullopt);
   operation.want = [state](core::Unit& unit) { engine::want(unit, state->request); };
@@ -175,6 +176,7 @@ Result<typename Request::Answer> Engine::call(Request request) {
     return submit(std::move(request)).get();
 }
 
+// The templates are defined here, so that the public header stays light; each request is compiled once.
 #define FLOWFABRIC_OPERATION(Request)                                                         \
   template void Engine::post(Request, std::function<void(Result<typename Request::Answer>)>); \
   template Result<typename Request::Answer> Engine::call(Request);

@@ -34,21 +34,15 @@ void bind(sqlite3_stmt* statement, int index, const T& value) {
   } else if constexpr (std::is_same_v<T, Uuid>) {
     sqlite3_bind_blob(statement, index, value.bytes.data(), 16, SQLITE_STATIC);
   } else if constexpr (std::is_same_v<T, std::string>) {
-    if (value.empty())
-      sqlite3_bind_null(statement, index);
-    else
-      sqlite3_bind_text(statement, index, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);
+    sqlite3_bind_text(statement, index, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);
   } else if constexpr (std::is_same_v<T, Bytes>) {
     sqlite3_bind_blob64(statement, index, value.data.data(), value.data.size(), SQLITE_STATIC);
   } else if constexpr (std::is_enum_v<T>) {
     const auto name = enum_name(value);
     sqlite3_bind_text(statement, index, name.data(), static_cast<int>(name.size()), SQLITE_STATIC);
   } else if constexpr (is_json<T>) {
-    const auto json = value == T{} ? std::string() : to_json(value);
-    if (json.empty())
-      sqlite3_bind_null(statement, index);
-    else
-      sqlite3_bind_text(statement, index, json.data(), static_cast<int>(json.size()), SQLITE_TRANSIENT);
+    const auto json = to_json(value);
+    sqlite3_bind_text(statement, index, json.data(), static_cast<int>(json.size()), SQLITE_TRANSIENT);
   } else {
     static_assert(std::is_integral_v<T>);
     sqlite3_bind_int64(statement, index, static_cast<sqlite3_int64>(value));
@@ -161,11 +155,25 @@ bool has_value(const T& value) {
     return true;
 }
 
+// Events have no key of their own.
+template <class Record>
+inline constexpr std::size_t key_columns = 0;
+template <class Record>
+requires requires {
+  typename Record::Key;
+}
+inline constexpr std::size_t key_columns<Record> = key_column_count<Record>();
+
+// Keys always count: an empty namespace is a namespace.
 template <class Record>
 ColumnMask<Record> columns_with_value(const Record& record) {
+  constexpr std::size_t keys = key_columns<Record>;
   ColumnMask<Record> mask;
   std::size_t index = 0;
-  for_each_field(record, [&](std::string_view, const auto& field) { mask.set(index++, has_value(field)); });
+  for_each_field(record, [&](std::string_view, const auto& field) {
+    mask.set(index, index < keys || has_value(field));
+    ++index;
+  });
   return mask;
 }
 
@@ -173,9 +181,15 @@ ColumnMask<Record> columns_with_value(const Record& record) {
 template <class Record>
 void bind_columns(sqlite3_stmt* statement, int first, const Record& record,
                   const ColumnMask<Record>& columns) {
+  constexpr std::size_t keys = key_columns<Record>;
   std::size_t index = 0;
   for_each_field(record, [&](std::string_view, const auto& field) {
-    if (columns.test(index++)) bind(statement, first++, field);
+    const bool is_key = index < keys;
+    if (!columns.test(index++)) return;
+    if (is_key || has_value(field))
+      bind(statement, first++, field);
+    else
+      sqlite3_bind_null(statement, first++);
   });
 }
 
