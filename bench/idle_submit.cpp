@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   const std::string bare = folder + "/idle_submit.bare";
   const int file = open(bare.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0644);
   // A lone submit logs about eight pages.
-  const std::string pages(8 * 8192, 'x');
+  const std::string pages(8 * 4096, 'x');
   std::vector<std::uint32_t> submit;
   std::vector<std::uint32_t> sync;
   for (int i = 0; i < submits; ++i) {

@@ -151,7 +151,7 @@ class Baseline {
       insert_completion_.run(rows.completion, ++completions_);
     }
     commit_.run();
-    if (connection_.wal_pages() >= 4000) connection_.checkpoint(false);
+    if (connection_.wal_pages() >= 8000) connection_.checkpoint(false);
   }
 
  private:

@@ -90,7 +90,8 @@ Connection::Connection(std::string path, Access access, Durability durability) :
     sqlite3_db_config(connection_, SQLITE_DBCONFIG_LOOKASIDE, nullptr, kLookasideBytes, kLookasideSlots);
     run("pragma cache_size=-65536");
     if (access == Access::read_only) return;
-    run("pragma page_size=8192");
+    run("pragma page_size=4096");
+    run("pragma secure_delete=off");  // Debian's build would overwrite every freed cell with zeros
     run("pragma journal_mode=wal");
     run(durability == Durability::full ? "pragma synchronous=full" : "pragma synchronous=normal");
     // Checkpoints are made between batches, never while a caller waits for its commit.

@@ -9,7 +9,7 @@ using core::Slot;
 using core::Unit;
 
 // About 32 MiB of log; four times that when readers keep it from starting over, and then they are waited for.
-constexpr int kCheckpointPages = 4000;
+constexpr int kCheckpointPages = 8000;
 constexpr int kForcedCheckpointPages = 4 * kCheckpointPages;
 // Distinct sets of changed columns are few; a runaway would only cost memory, so it is cut off.
 constexpr std::size_t kMaxStatements = 256;
