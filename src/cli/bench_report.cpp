@@ -1,5 +1,3 @@
-#include "cli/bench.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "cli/bench.h"
 
 namespace flowfabric::cli {
 

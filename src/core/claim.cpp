@@ -68,7 +68,8 @@ ClaimKind take_resumed(Unit& unit, Execution& execution, const ClaimTasks& reque
   attempt.attempt_suspended_at_ms.reset();
   attempt.attempt_suspension.clear();
   if (attempt.attempt_timeout_left_ms) {
-    attempt.attempt_timeout_at_ms = at.now_ms + *attempt.attempt_timeout_left_ms;
+    attempt.attempt_timeout_at_ms =
+        saturating_add(at.now_ms, static_cast<std::uint64_t>(*attempt.attempt_timeout_left_ms));
     attempt.attempt_timeout_left_ms.reset();
   }
   grant_lease(execution, request, at);
@@ -131,12 +132,15 @@ std::optional<ClaimedTask> take(Unit& unit, const ExecutionId& id, const ClaimTa
   return describe_task(execution, *spec, kind);
 }
 
+std::uint32_t read_ahead(std::size_t routes, std::uint32_t expected) {
+  return routes == 1 ? expected : std::min(expected, kReadAhead);
+}
+
 // The best offer among several routes.
 const Execution* best_of(Unit& unit, const std::vector<std::int64_t>& routes, std::uint32_t expected) {
   const Execution* best = nullptr;
   for (const auto route : routes) {
-    const auto ahead = routes.size() == 1 ? expected : std::min(expected, kReadAhead);
-    const auto* offer = unit.best_offer(route, ahead);
+    const auto* offer = unit.best_offer(route, read_ahead(routes.size(), expected));
     if (!offer) continue;
     const bool better =
         !best || Offer{*offer->offer_order, offer->key()} < Offer{*best->offer_order, best->key()};
@@ -182,13 +186,16 @@ Result<std::vector<ClaimedTask>> claim(Unit& unit, const ClaimTasks& request, Co
   const auto scope = check_claim(request);
   if (!scope) return std::unexpected(scope.error());
   std::vector<std::vector<std::int64_t>> lanes;
+  std::vector<std::int64_t> all_routes;
   for (const auto& lane : request.lanes) {
     std::vector<std::int64_t> routes;
     for (const auto* route : unit.routes_of(lane)) {
       if (serves(*scope, *route)) routes.push_back(route->route_id);
     }
+    all_routes.insert(all_routes.end(), routes.begin(), routes.end());
     if (!routes.empty()) lanes.push_back(std::move(routes));
   }
+  unit.expect_offers(all_routes, read_ahead(all_routes.size(), request.max_tasks));
   // Lanes take turns, and none of them is always first.
   std::vector<ClaimedTask> tasks;
   std::size_t turn = lanes.size() > 1 ? at.random.between(0, lanes.size() - 1) : 0;

@@ -32,7 +32,7 @@ Result<void> check_request(const CreateExecution& request, const Context& at) {
                        "Give times in milliseconds since the Unix epoch.");
     }
   }
-  return validate(request.policy);
+  return {};
 }
 
 // Why this create makes nothing new, if it does not.
@@ -86,6 +86,7 @@ Result<Creation> create(Unit& unit, const CreateExecution& request, Context& at)
     unit.insert(Lane{request.lane_id, at.now_ms, "create_execution"});
   }
   if (auto duplicate = find_duplicate(unit, request, at)) return *duplicate;
+  if (auto ok = validate(request.policy); !ok) return std::unexpected(ok.error());
 
   std::vector<std::string> required;
   if (const auto& routing = request.policy.routing_requirements) {

@@ -30,6 +30,10 @@ void Unit::begin_operation() {
 }
 
 void Unit::keep() {
+  for_each_touched<Execution>([&](const Execution* before, const Execution* after) {
+    const bool was_offered = before && before->offer_order;
+    if (after && after->offer_order && !was_offered) ++new_offers_[after->route_id];
+  });
   for (const auto& saved : std::get<Journal<Execution>>(journals_)) touched_executions_.push_back(saved.slot);
   for_each_record([&]<class Record>() { std::get<Journal<Record>>(journals_).clear(); });
   for (auto& [key, delta] : counts_now_) counts_[key] += delta;
@@ -76,7 +80,9 @@ std::vector<const Route*> Unit::routes_of(const std::string& lane) {
 }
 
 void Unit::put_routes(const std::string& lane, std::vector<Route> routes) {
-  auto& keys = routes_[lane];
+  const auto [it, fresh] = routes_.try_emplace(lane);
+  if (!fresh) return;
+  auto& keys = it->second;
   for (auto& route : routes) {
     keys.push_back(route.key());
     const auto key = route.key();
@@ -91,6 +97,8 @@ void Unit::put_offers(const OfferScan& scan, std::vector<std::shared_ptr<const E
     const Offer offer{*row->offer_order, row->key()};
     book.horizon = book.horizon ? std::max(*book.horizon, offer) : offer;
     book.known.insert(offer);
+    // Whoever takes it will need what was submitted.
+    want<ExecutionSpec>(offer.execution_id);
     put<Execution>(offer.execution_id, std::move(row));
   }
 }
@@ -99,6 +107,14 @@ void Unit::absorb_touched(OfferBook& book, std::int64_t route_id) {
   for (; book.seen < touched_executions_.size(); ++book.seen) {
     if (auto offer = offer_of(touched_executions_[book.seen]->current(), route_id)) book.known.insert(*offer);
   }
+}
+
+void Unit::expect_offers(const std::vector<std::int64_t>& routes, std::uint32_t expected) {
+  if (loader_.loads_instantly()) return;
+  for (const auto route : routes) {
+    if (!books_.contains(route)) wanted_offers_.push_back({route, std::nullopt, expected});
+  }
+  if (!wanted_offers_.empty()) load_now();
 }
 
 const Execution* Unit::best_offer(std::int64_t route_id, std::uint32_t expected) {
@@ -117,16 +133,6 @@ const Execution* Unit::best_offer(std::int64_t route_id, std::uint32_t expected)
     wanted_offers_.push_back({route_id, book.horizon, expected});
     load_now();
   }
-}
-
-std::map<std::int64_t, std::uint32_t> Unit::new_offers() const {
-  std::map<std::int64_t, std::uint32_t> offers;
-  for_each_dirty<Execution>([&](const Slot<Execution>& slot) {
-    const bool offered = slot.changed && slot.changed->offer_order;
-    const bool was_offered = slot.stored && slot.stored->offer_order;
-    if (offered && !was_offered) ++offers[slot.changed->route_id];
-  });
-  return offers;
 }
 
 bool Unit::has_changes() const {

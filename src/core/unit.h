@@ -130,6 +130,9 @@ class Unit {
   // will ask for in a row.
   const Execution* best_offer(std::int64_t route_id, std::uint32_t expected);
 
+  // Says that offers of these routes will be asked for, so that a store across a network scans them together.
+  void expect_offers(const std::vector<std::int64_t>& routes, std::uint32_t expected);
+
   // What was changed so far stays even if the operation is refused now. The specification has two such
   // cases; each caller names its own.
   void keep_despite_refusal() { keep(); }
@@ -152,6 +155,10 @@ class Unit {
   template <class Record>
   void want(const typename Record::Key& key) {
     if (!std::get<Shelf<Record>>(shelves_).contains(key)) wanted<Record>().push_back(key);
+  }
+
+  void want_routes(const std::string& lane) {
+    if (!routes_.contains(lane)) wanted_routes_.push_back(lane);
   }
 
   // ---- for stores ----
@@ -188,8 +195,10 @@ class Unit {
   }
   const std::map<LaneCountKey, std::int64_t>& count_deltas() const { return counts_; }
 
-  // How many executions each route was offered by this batch, so that waiting claims can be woken.
-  std::map<std::int64_t, std::uint32_t> new_offers() const;
+  // How often the operations of this batch offered an execution on each route, so that as many waiting claims
+  // can be woken. What a later operation of the batch took again counts too: the claim that took it may have
+  // been woken for something else that is still there.
+  const std::map<std::int64_t, std::uint32_t>& new_offers() const { return new_offers_; }
   bool has_changes() const;
 
  private:
@@ -262,6 +271,7 @@ class Unit {
   std::array<std::size_t, boost::mp11::mp_size<Events>::value> marks_{};
   std::vector<std::pair<LaneCountKey, std::int64_t>> counts_now_;
   std::map<LaneCountKey, std::int64_t> counts_;
+  std::map<std::int64_t, std::uint32_t> new_offers_;
   std::vector<OfferScan> wanted_offers_;
   std::vector<std::string> wanted_routes_;
   std::map<std::string, std::vector<RouteKey>> routes_;

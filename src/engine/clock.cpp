@@ -43,7 +43,9 @@ void Clock::stop() {
 
 void Clock::note_due(std::int64_t due_at_ms) {
   std::lock_guard lock(mutex_);
-  const auto due = anchor_ + std::chrono::milliseconds(due_at_ms - anchor_ms_);
+  // Deadlines may lie beyond all time; what is further away than the next look does not matter here.
+  const auto ahead_ms = std::min(due_at_ms - anchor_ms_, options_.clock_interval.count());
+  const auto due = anchor_ + std::chrono::milliseconds(ahead_ms);
   if (due >= next_rules_) return;
   next_rules_ = due;
   if (due < sleeping_until_) wake_.notify_all();

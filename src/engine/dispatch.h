@@ -38,7 +38,9 @@ inline auto apply(core::Unit& unit, const CancelExecution& request, core::Contex
 inline void want(core::Unit& unit, const CreateExecution& request) {
   core::want_for(unit, request);
 }
-inline void want(core::Unit&, const ClaimTasks&) {}
+inline void want(core::Unit& unit, const ClaimTasks& request) {
+  for (const auto& lane : request.lanes) unit.want_routes(lane);
+}
 template <class Request>
 void want(core::Unit& unit, const Request& request) {
   unit.want<Execution>(request.execution_id);

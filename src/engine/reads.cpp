@@ -81,7 +81,8 @@ Result<std::optional<std::string>> answer(Readers& readers, const ReadResult& re
     const auto key = core::result_attempt(*execution);
     if (!key) return std::nullopt;
     const auto* attempt = find<Attempt>(session, unit, *key);
-    return attempt ? std::optional(attempt->result.data) : std::nullopt;
+    if (!attempt || attempt->result.data.empty()) return std::nullopt;
+    return attempt->result.data;
   });
 }
 

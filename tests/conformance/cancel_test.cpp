@@ -4,7 +4,7 @@
 namespace flowfabric {
 namespace {
 
-using namespace support;
+using namespace tests;
 using namespace std::string_literals;
 using Outcomes = std::vector<TerminalOutcome>;
 

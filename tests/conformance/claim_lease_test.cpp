@@ -4,7 +4,7 @@
 namespace flowfabric {
 namespace {
 
-using namespace support;
+using namespace tests;
 
 class ClaimLease : public EngineTest {};
 INSTANTIATE_TEST_SUITE_P(EveryStore, ClaimLease, kStores, store_name);

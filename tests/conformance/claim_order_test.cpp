@@ -7,7 +7,7 @@
 namespace flowfabric {
 namespace {
 
-using namespace support;
+using namespace tests;
 using Ids = std::vector<ExecutionId>;
 
 class ClaimOrder : public EngineTest {

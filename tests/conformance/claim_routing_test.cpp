@@ -6,7 +6,7 @@
 namespace flowfabric {
 namespace {
 
-using namespace support;
+using namespace tests;
 using namespace std::string_literals;
 
 class ClaimRouting : public EngineTest {};

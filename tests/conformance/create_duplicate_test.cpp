@@ -6,7 +6,7 @@
 namespace flowfabric {
 namespace {
 
-using namespace support;
+using namespace tests;
 
 class CreateDuplicate : public EngineTest {
  protected:

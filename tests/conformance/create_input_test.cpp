@@ -7,7 +7,7 @@
 namespace flowfabric {
 namespace {
 
-using namespace support;
+using namespace tests;
 using namespace std::string_literals;
 
 struct BadInput {

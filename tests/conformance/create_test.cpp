@@ -6,7 +6,7 @@
 namespace flowfabric {
 namespace {
 
-using namespace support;
+using namespace tests;
 
 class Create : public EngineTest {};
 INSTANTIATE_TEST_SUITE_P(EveryStore, Create, kStores, store_name);

@@ -4,7 +4,7 @@
 namespace flowfabric {
 namespace {
 
-using namespace support;
+using namespace tests;
 using Outcomes = std::vector<TerminalOutcome>;
 
 class Expire : public EngineTest {
@@ -232,6 +232,7 @@ TEST_P(Expire, DeadlineGoesBeforeTheAttemptTimeout) {
   advance(100);
 
   expect_expired(task.execution_id, "execution_deadline");
+  EXPECT_EQ(attempt_log(task.execution_id), Log{"0 initial ended_failure execution_deadline"});
 }
 
 TEST_P(Expire, DeadlineGoesBeforeTheLease) {

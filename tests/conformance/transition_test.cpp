@@ -6,7 +6,7 @@
 namespace flowfabric {
 namespace {
 
-using namespace support;
+using namespace tests;
 using Outcomes = std::vector<TerminalOutcome>;
 
 class Transition : public EngineTest {};

@@ -7,7 +7,7 @@
 
 #include "support/printing.h"
 
-namespace flowfabric::support {
+namespace flowfabric::tests {
 
 // The invariants of the specification (01 §2.3), and what follows from them for the shown fields.
 inline void check_snapshot(const ExecutionSnapshot& seen) {
@@ -84,4 +84,4 @@ void check_events(const ExecutionSnapshot& seen, const std::vector<Event>& event
   }
 }
 
-}  // namespace flowfabric::support
+}  // namespace flowfabric::tests

@@ -16,14 +16,14 @@
 #include <tuple>
 #include <vector>
 
-#include "cli/temporary_folder.h"
 #include "flowfabric/engine.h"
 #include "support/checks.h"
 #include "support/policies.h"
 #include "support/printing.h"
+#include "support/temporary_folder.h"
 #include "support/vectors.h"
 
-namespace flowfabric::support {
+namespace flowfabric::tests {
 
 inline constexpr std::int64_t kStart = 1'750'000'000'000;
 inline constexpr std::int64_t kLeaseTtl = 30'000;
@@ -85,10 +85,12 @@ class EngineFixture : public ::testing::Test {
   Result<typename Request::Answer> call(Request request) {
     auto answer = engine_.call(std::move(request));
     if constexpr (std::is_same_v<Request, CreateExecution>) {
-      if (answer && !answer->duplicate) created_.push_back(answer->execution_id);
+      if (answer && !answer->duplicate) remember(answer->execution_id);
     }
     return answer;
   }
+  // Something was created behind the fixture's back, and is to be looked at in the end.
+  void remember(const ExecutionId& id) { created_.push_back(id); }
 
   template <class Request>
   typename Request::Answer must(Request request) {
@@ -255,7 +257,8 @@ class EngineFixture : public ::testing::Test {
  private:
   Engine open(const std::string& store) {
     std::string url = store == "memory_deferred" ? "memory:?load=deferred" : "memory:";
-    if (store == "sqlite") url = "sqlite:" + folder_.path() + "/flowfabric.db";
+    // What survives a power loss is not the question here, so commits need not wait for the disk.
+    if (store == "sqlite") url = "sqlite:" + folder_.file("flowfabric.db") + "?synchronous=normal";
     EngineOptions options;
     options.clock_interval = std::chrono::milliseconds(0);
     options.now_ms = [clock = clock_] { return clock->load(); };
@@ -289,7 +292,7 @@ class EngineFixture : public ::testing::Test {
     return log;
   }
 
-  cli::TemporaryFolder folder_{"flowfabric-conformance"};
+  TemporaryFolder folder_;
   // Shared with the engine's threads.
   std::shared_ptr<std::atomic<std::int64_t>> clock_ = std::make_shared<std::atomic<std::int64_t>>(kStart);
   Engine engine_;
@@ -325,4 +328,4 @@ std::string case_name(const ::testing::TestParamInfo<std::tuple<const char*, Cas
   return std::string(std::get<0>(info.param)) + "_" + std::get<1>(info.param).name;
 }
 
-}  // namespace flowfabric::support
+}  // namespace flowfabric::tests

@@ -3,7 +3,7 @@
 
 #include "flowfabric/policy.h"
 
-namespace flowfabric::support {
+namespace flowfabric::tests {
 
 inline ExecutionPolicy retries(std::uint32_t max_retries, Backoff backoff = FixedBackoff{1000},
                                std::vector<std::string> categories = {}) {
@@ -41,4 +41,4 @@ inline ExecutionPolicy dedup_window(std::uint64_t ms) {
   return policy;
 }
 
-}  // namespace flowfabric::support
+}  // namespace flowfabric::tests

@@ -9,8 +9,10 @@
 namespace flowfabric {
 
 template <class Enum>
-requires boost::describe::has_describe_enumerators<Enum>::value std::ostream& operator<<(std::ostream& out,
-                                                                                         Enum value) {
+concept DescribedEnum = boost::describe::has_describe_enumerators<Enum>::value;
+
+template <DescribedEnum Enum>
+std::ostream& operator<<(std::ostream& out, Enum value) {
   return out << enum_name(value);
 }
 

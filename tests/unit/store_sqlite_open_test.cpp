@@ -196,8 +196,8 @@ TEST_F(SqliteOpen, ANewerSchemaIsRefused) {
 
 TEST_F(SqliteOpen, OtherPartitionCountsAreRefused) {
   make("a.db");
-  for (const auto& counts : {PartitionCounts{128, 32, 32}, PartitionCounts{256, 33, 32},
-                             PartitionCounts{256, 32, 31}}) {
+  for (const auto& counts :
+       {PartitionCounts{128, 32, 32}, PartitionCounts{256, 33, 32}, PartitionCounts{256, 32, 31}}) {
     const auto error = refusal_of(url_of("a.db"), {.partitions = counts, .now_ms = {}});
     EXPECT_EQ(error.code, ErrorCode::invalid_input);
     EXPECT_TRUE(mentions(error, path_to("a.db")));
@@ -223,7 +223,8 @@ TEST_F(SqliteOpen, MigratingTwiceDoesNothingTheSecondTime) {
 }
 
 TEST(StoreUrl, UnknownOptionsAreRefusedByName) {
-  for (const std::string option : {"synchronous=off", "synchronous", "cache=shared", "=", "synchronous=full&x=1"}) {
+  for (const std::string option :
+       {"synchronous=off", "synchronous", "cache=shared", "=", "synchronous=full&x=1"}) {
     const auto error = refusal_of("sqlite:/tmp/never-made.db?" + option);
     EXPECT_EQ(error.code, ErrorCode::invalid_input) << option;
     EXPECT_FALSE(std::filesystem::exists("/tmp/never-made.db"));

@@ -52,16 +52,17 @@ TEST(SqliteSchema, EveryTableHasTheColumnsOfItsRecordInOrder) {
   EXPECT_EQ(tables, 8u);
 }
 
-TEST(SqliteSchema, TheKeyOfARecordIsItsPrimaryKey) {
+TEST(SqliteSchema, TheFirstColumnsOfARecordAreItsPrimaryKey) {
   const tests::TemporaryFolder folder;
   ASSERT_TRUE(migrate_store("sqlite:" + folder.file("a.db"), {}));
   const Connection connection(folder.file("a.db"), Access::read_only, Durability::full);
   for_each_type<Records>([&]<class Record>() {
-    const auto key = texts(connection,
-                           std::string("select name from pragma_table_info('") + Record::table +
-                               "') where pk>0 order by pk",
-                           0);
-    EXPECT_EQ(key, described_columns<typename Record::Key>()) << Record::table;
+    const auto key = texts(
+        connection,
+        std::string("select name from pragma_table_info('") + Record::table + "') where pk>0 order by pk", 0);
+    auto columns = described_columns<Record>();
+    columns.resize(column_count<typename Record::Key>());
+    EXPECT_EQ(key, columns) << Record::table;
   });
 }
 
@@ -113,9 +114,8 @@ void exercise(const std::string& url) {
     for (auto& claim : claims) {
       const auto tasks = claim.get();
       ASSERT_TRUE(tasks && tasks->size() == 1);
-      ASSERT_TRUE(engine->call(CompleteExecution{.execution_id = tasks->at(0).execution_id,
-                                                 .fence = tasks->at(0).fence,
-                                                 .result = "r"}));
+      ASSERT_TRUE(engine->call(CompleteExecution{
+          .execution_id = tasks->at(0).execution_id, .fence = tasks->at(0).fence, .result = "r"}));
     }
   }
   ASSERT_TRUE(engine->run_due());
@@ -126,26 +126,14 @@ void exercise(const std::string& url) {
   ASSERT_TRUE(engine->call(ReadCompletions{}));
 }
 
-// The clock's own loop asks when something is due next.
-void let_the_clock_plan(const std::string& url) {
-  auto engine = Engine::open(url, {.clock_interval = std::chrono::milliseconds(20)});
-  ASSERT_TRUE(engine) << engine.error().to_string();
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  const auto planned = [] {
-    for (const auto& sql : Listener::heard()) {
-      if (sql.starts_with("select min(next_due_at_ms)")) return true;
-    }
-    return false;
-  };
-  engine->stop();
+void ask_when_something_is_due(const std::string& url) {
   auto store = open_store(url, {});
-  ASSERT_TRUE(store);
+  ASSERT_TRUE(store) << store.error().to_string();
   auto session = (*store)->open_reader();
   core::Unit unit(*session);
   session->begin(unit);
   session->next_due();
   session->rollback();
-  ASSERT_TRUE(planned() && std::chrono::steady_clock::now() < give_up);
 }
 
 TEST(SqliteSchema, EveryQueryGoesThroughAnIndex) {
@@ -155,7 +143,7 @@ TEST(SqliteSchema, EveryQueryGoesThroughAnIndex) {
   {
     const Listener listener;
     ASSERT_NO_FATAL_FAILURE(exercise(url));
-    ASSERT_NO_FATAL_FAILURE(let_the_clock_plan(url));
+    ASSERT_NO_FATAL_FAILURE(ask_when_something_is_due(url));
   }
   const Connection connection(folder.file("a.db"), Access::read_only, Durability::full);
   std::map<std::string, int> through;  // index → queries
@@ -168,8 +156,8 @@ TEST(SqliteSchema, EveryQueryGoesThroughAnIndex) {
     for (const auto& line : texts(connection, "explain query plan " + sql, 3)) {
       EXPECT_EQ(line.find("SCAN"), std::string::npos) << sql << "\n  " << line;
       EXPECT_EQ(line.find("TEMP B-TREE"), std::string::npos) << sql << "\n  " << line;
-      for (const auto* index : {"ff_exec_core_offers", "ff_exec_core_due", "ff_create_dedup_due",
-                                "ff_route_lane"}) {
+      for (const auto* index :
+           {"ff_exec_core_offers", "ff_exec_core_due", "ff_create_dedup_due", "ff_route_lane"}) {
         if (line.find(std::string(index) + " ") != std::string::npos) ++through[index];
       }
     }

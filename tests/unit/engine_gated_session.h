@@ -1,0 +1,164 @@
+// For tests of the committer: a session that stops at a gate before every transaction, fails commits on
+// demand, and otherwise is the memory store's; and operations that note how often they were run and answered.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "engine/committer.h"
+#include "engine/dispatch.h"
+#include "store/store.h"
+
+namespace flowfabric::engine {
+
+// Shared by the test and the session that the committer owns.
+class Gate {
+ public:
+  void open() { let_pass(1'000'000'000); }
+  void let_pass(int transactions) {
+    std::lock_guard lock(mutex_);
+    permits_ += transactions;
+    changed_.notify_all();
+  }
+  // Until so many transactions have come to the gate, those that passed included.
+  void wait_for_arrivals(int count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return arrivals_ >= count; });
+  }
+  // The next commits do this instead.
+  void fail_commit(std::function<void()> how) {
+    std::lock_guard lock(mutex_);
+    failures_.push_back(std::move(how));
+  }
+  void fail_begin(std::function<void()> how) {
+    std::lock_guard lock(mutex_);
+    begin_failures_.push_back(std::move(how));
+  }
+
+  void pass() {
+    std::unique_lock lock(mutex_);
+    ++arrivals_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return permits_ > 0; });
+    --permits_;
+    run_first(begin_failures_, lock);
+  }
+  void before_commit() {
+    std::unique_lock lock(mutex_);
+    run_first(failures_, lock);
+  }
+
+ private:
+  using Failures = std::deque<std::function<void()>>;
+  static void run_first(Failures& failures, std::unique_lock<std::mutex>& lock) {
+    if (failures.empty()) return;
+    const auto fail = std::move(failures.front());
+    failures.pop_front();
+    lock.unlock();
+    fail();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int permits_{0};
+  int arrivals_{0};
+  Failures failures_;
+  Failures begin_failures_;
+};
+
+class GatedSession final : public store::Session {
+ public:
+  GatedSession(std::shared_ptr<Gate> gate, std::unique_ptr<store::Session> inner)
+      : gate_(std::move(gate)), inner_(std::move(inner)) {}
+
+  std::int64_t begin(core::Unit& unit) override {
+    gate_->pass();
+    return inner_->begin(unit);
+  }
+  void commit(core::Unit& unit) override {
+    gate_->before_commit();
+    inner_->commit(unit);
+  }
+  void load(core::Unit& unit) override { inner_->load(unit); }
+  bool loads_instantly() const override { return inner_->loads_instantly(); }
+  void rollback() noexcept override { inner_->rollback(); }
+  std::vector<store::DueKey> due(std::int64_t now_ms, std::size_t limit) override {
+    return inner_->due(now_ms, limit);
+  }
+  std::optional<std::int64_t> next_due() override { return inner_->next_due(); }
+  std::vector<Attempt> attempts_of(const ExecutionId& id) override { return inner_->attempts_of(id); }
+  std::vector<LeaseEvent> lease_events(std::int64_t after, std::size_t limit) override {
+    return inner_->lease_events(after, limit);
+  }
+  std::vector<CompletionEvent> completion_events(std::int64_t after, std::size_t limit) override {
+    return inner_->completion_events(after, limit);
+  }
+  std::map<PublicState, std::int64_t> count_lane(const std::string& lane) override {
+    return inner_->count_lane(lane);
+  }
+
+ private:
+  std::shared_ptr<Gate> gate_;
+  std::unique_ptr<store::Session> inner_;
+};
+
+// What became of numbered operations.
+class Answers {
+ public:
+  struct Fate {
+    int runs{0};
+    std::vector<std::optional<ErrorCode>> answers;
+    std::string last_detail;
+  };
+
+  void ran(int number) {
+    std::lock_guard lock(mutex_);
+    ++fates_[number].runs;
+  }
+  void answered(int number, const Error* refusal) {
+    std::lock_guard lock(mutex_);
+    auto& fate = fates_[number];
+    fate.answers.push_back(refusal ? std::optional(refusal->code) : std::nullopt);
+    fate.last_detail = refusal ? refusal->detail : "";
+    ++count_;
+    changed_.notify_all();
+  }
+  Fate wait_for(int number) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(20), [&] { return !fates_[number].answers.empty(); });
+    return fates_[number];
+  }
+  bool wait_for_count(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return count_ >= count; });
+  }
+  std::map<int, Fate> all() {
+    std::lock_guard lock(mutex_);
+    return fates_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int, Fate> fates_;
+  std::size_t count_{0};
+};
+
+// Changes a lane's count, so that there is something to commit.
+inline Operation numbered(Answers& answers, int number, std::size_t bytes = 1) {
+  Operation operation;
+  operation.run = [&answers, number](core::Unit& unit, core::Context&) {
+    answers.ran(number);
+    unit.count("lane", PublicState::waiting, +1);
+    return Outcome::keep;
+  };
+  operation.answer = [&answers, number](const Error* refusal) { answers.answered(number, refusal); };
+  operation.bytes = bytes;
+  operation.deadline = std::chrono::steady_clock::now() + std::chrono::hours(1);
+  return operation;
+}
+
+}  // namespace flowfabric::engine
