@@ -78,7 +78,7 @@ class Engine {
   Result<std::size_t> run_due();
 
   // Answers what is queued, refuses what comes later with `unavailable`. Operations still queued after
-  // `grace` are refused, too. Idempotent.
+  // `grace` are refused, too; reads go on being answered. May be called again, and from several threads.
   void stop(std::chrono::milliseconds grace = std::chrono::seconds(15));
 
   EngineStats stats() const;

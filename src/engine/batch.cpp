@@ -19,8 +19,10 @@ class BatchRun {
 
   BatchResult run() {
     result_.refusals.resize(operations_.size(), nullptr);
+    // A store that loads on the spot needs no list; and then trouble with a record is trouble of the one
+    // operation that asked for it.
     for (auto& operation : operations_) {
-      if (operation.want) operation.want(unit_);
+      if (operation.want && !session_.loads_instantly()) operation.want(unit_);
     }
     now_ms_ = session_.begin(unit_);
     run_all();
@@ -72,6 +74,11 @@ class BatchRun {
     } catch (const core::NotLoaded&) {
       unit_.undo();
       return false;
+    } catch (store::StoreFailure& failure) {
+      if (failure.error.code != ErrorCode::corruption) throw;
+      unit_.undo();
+      refuse(index, std::move(failure.error));
+      return true;
     }
   }
 

@@ -98,9 +98,12 @@ void Clock::loop() {
       static_cast<void>(run_due());
       plan();
     }
+    lock.lock();
+    // Announced before the waiting claims are looked at, so that none can slip in between unseen.
+    sleeping_until_ = std::chrono::steady_clock::now() + kLongestSleep;
+    lock.unlock();
     const auto expiry = waiting_.next_expiry();
     lock.lock();
-    sleeping_until_ = std::chrono::steady_clock::now() + kLongestSleep;
     if (runs_rules) sleeping_until_ = std::min(sleeping_until_, next_rules_);
     if (expiry) sleeping_until_ = std::min(sleeping_until_, *expiry);
     // Notified when either of the two times has moved closer.

@@ -55,6 +55,7 @@ struct Engine::Impl {
   }
 
   void stop(std::chrono::milliseconds grace) {
+    std::lock_guard lock(stop_mutex);
     const auto until = steady_clock::now() + grace;
     committer.stop(until);
     clock.stop();
@@ -64,6 +65,7 @@ struct Engine::Impl {
   EngineOptions options;
   std::unique_ptr<store::Store> store;
   engine::Readers readers;
+  std::mutex stop_mutex;
   std::atomic<bool> clock_is_up{false};
   engine::WaitingClaims waiting;
   engine::Committer committer;

@@ -5,6 +5,7 @@ namespace flowfabric::store::sqlite {
 namespace {
 
 constexpr int kBusyTimeoutMs = 10'000;
+constexpr int kCheckpointWaitMs = 100;
 // Our rows are wide: with slots this large, nearly all of a statement's memory comes from the connection
 // itself.
 constexpr int kLookasideBytes = 1024;
@@ -128,15 +129,17 @@ std::int64_t Connection::number(const std::string& sql) {
   return statement.step() ? sqlite3_column_int64(statement.get(), 0) : 0;
 }
 
-void Connection::checkpoint(bool wait) {
+bool Connection::checkpoint(bool wait) {
   int log_pages = 0;
   int moved_pages = 0;
+  sqlite3_busy_timeout(connection_, wait ? kCheckpointWaitMs : 0);
   const int code = sqlite3_wal_checkpoint_v2(connection_, nullptr,
-                                             wait ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE,
+                                             wait ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE,
                                              &log_pages, &moved_pages);
-  // Busy only means that a reader was in the way; the next attempt will move the rest.
+  sqlite3_busy_timeout(connection_, kBusyTimeoutMs);
+  // Busy only means that a reader was in the way; a later attempt will move the rest.
   if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY) fail(code);
-  if (wait && code == SQLITE_OK) wal_pages_ = 0;
+  return code == SQLITE_OK && log_pages == moved_pages;
 }
 
 }  // namespace flowfabric::store::sqlite

@@ -38,6 +38,18 @@ class Statement {
   const std::string* path_;
 };
 
+// Resets a statement when the reading of its rows is over, however it ends.
+class ResetAfterUse {
+ public:
+  explicit ResetAfterUse(Statement& statement) : statement_(statement) {}
+  ~ResetAfterUse() { statement_.reset(); }
+  ResetAfterUse(const ResetAfterUse&) = delete;
+  ResetAfterUse& operator=(const ResetAfterUse&) = delete;
+
+ private:
+  Statement& statement_;
+};
+
 enum class Access { read_write, read_only };
 enum class Durability { full, normal };
 
@@ -57,8 +69,9 @@ class Connection {
   bool in_transaction() const { return sqlite3_get_autocommit(connection_) == 0; }
   // Pages in the write-ahead log after the last commit of this connection.
   int wal_pages() const { return wal_pages_; }
-  // Moves the log's pages into the database; with `wait`, waits for readers, so that the log starts over.
-  void checkpoint(bool wait);
+  // Moves the log's pages into the database, so that the log can start over. With `wait`, gives readers that
+  // are in the way a moment to finish. Says whether all pages were moved.
+  bool checkpoint(bool wait);
 
  private:
   [[noreturn]] void fail(int code) const;

@@ -1,5 +1,7 @@
 #include "store/sqlite/schema.h"
 
+#include <fstream>
+
 #include "flowfabric/version.h"
 #include "store/sqlite/mapping.h"
 
@@ -8,6 +10,11 @@ namespace flowfabric::store::sqlite {
 namespace {
 
 constexpr int kApplicationId = 0x46464142;  // "FFAB": tells our files from those of other programs
+// The file format of SQLite, as documented.
+constexpr std::size_t kHeaderBytes = 100;
+constexpr std::size_t kSchemaCookieOffset = 40;
+constexpr std::size_t kApplicationOffset = 68;
+constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 
 // Times are milliseconds since the epoch, ids 16-byte blobs, states the words of the specification.
 // Null means "none": an empty text, a default policy and no tags are stored as null.
@@ -204,12 +211,22 @@ create table ff_migration_annotation (
 );
 )sql";
 
+[[noreturn]] void refuse_foreign(const std::string& path) {
+  throw StoreFailure{{ErrorCode::invalid_input, path + ": a database of another program",
+                      "Give the path of a FlowFabric database, or of a file that does not exist yet."}};
+}
+
 void check_owner(Connection& connection) {
   const auto application = connection.number("pragma application_id");
   const bool has_tables = connection.number("select count(*) from sqlite_schema") > 0;
-  if (application == kApplicationId || (application == 0 && !has_tables)) return;
-  throw StoreFailure{{ErrorCode::invalid_input, connection.path() + ": a database of another program",
-                      "Give the path of a FlowFabric database, or of a file that does not exist yet."}};
+  if (application != kApplicationId && (application != 0 || has_tables)) refuse_foreign(connection.path());
+}
+
+// A big-endian number of the header that every SQLite file begins with.
+std::uint32_t header_number(const std::string& header, std::size_t offset) {
+  std::uint32_t number = 0;
+  for (std::size_t i = 0; i < 4; ++i) number = number << 8 | static_cast<std::uint8_t>(header[offset + i]);
+  return number;
 }
 
 void check_partitions(Connection& connection, const PartitionCounts& wanted) {
@@ -252,6 +269,17 @@ void apply(Connection& connection, const Migration& migration, const StoreOption
 const std::vector<Migration>& migrations() {
   static const std::vector<Migration> all{{1, "foundations", kFoundations}};
   return all;
+}
+
+void check_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string header(kHeaderBytes, '\0');
+  file.read(header.data(), static_cast<std::streamsize>(header.size()));
+  if (file.gcount() == 0) return;  // new, empty, or for the opening to explain
+  if (!header.starts_with(kMagic)) throw StoreFailure{explain(SQLITE_NOTADB, path, "file is not a database")};
+  const auto application = header_number(header, kApplicationOffset);
+  const bool has_schema = header_number(header, kSchemaCookieOffset) != 0;
+  if (application != kApplicationId && (application != 0 || has_schema)) refuse_foreign(path);
 }
 
 std::vector<std::string> migrate(Connection& connection, const StoreOptions& options) {

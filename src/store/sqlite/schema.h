@@ -15,7 +15,10 @@ struct Migration {
 };
 const std::vector<Migration>& migrations();
 
-// Brings the database up to date and says which migrations ran. Refuses a database of another program, a
+// Refuses a file of another program before anything touches it.
+void check_file(const std::string& path);
+
+// Brings the database up to date and says which migrations ran. Refuses a
 // schema newer than this program, and partition counts other than those the store was made with.
 std::vector<std::string> migrate(Connection& connection, const StoreOptions& options);
 

@@ -44,10 +44,12 @@ void SqliteSession::connect() {
   logs_ = {};
   others_.clear();
   connection_.reset();
-  connection_ = std::make_unique<Connection>(settings_.path, settings_.access, settings_.durability);
+  auto connection = std::make_unique<Connection>(settings_.path, settings_.access, settings_.durability);
   for_each_type<Events>([&]<class Event>() {
-    log<Event>().last_id = connection_->number(std::string("select max(event_id) from ") + Event::table);
+    log<Event>().last_id = connection->number(std::string("select max(event_id) from ") + Event::table);
   });
+  connection_ = std::move(connection);
+  next_checkpoint_pages_ = kCheckpointPages;
 }
 
 Statement& SqliteSession::prepared(std::optional<Statement>& slot, const std::string& sql) {
@@ -74,16 +76,19 @@ std::int64_t SqliteSession::begin(Unit& unit) {
 }
 
 void SqliteSession::keep_log_bounded() {
-  if (connection_->wal_pages() >= kCheckpointPages) {
-    connection_->checkpoint(connection_->wal_pages() >= kForcedCheckpointPages);
-  }
+  const int pages = connection_->wal_pages();
+  if (pages < next_checkpoint_pages_) return;
+  const bool moved_all = connection_->checkpoint(pages >= kForcedCheckpointPages);
+  // A reader that stays must not cost every batch an attempt: the next one comes when the log has grown
+  // again.
+  next_checkpoint_pages_ = moved_all ? kCheckpointPages : pages + kCheckpointPages;
 }
 
 template <class Record>
 std::vector<Record> SqliteSession::rows(Statement& query) {
+  const ResetAfterUse reset(query);
   std::vector<Record> found;
   while (query.step()) found.push_back(read_all<Record>(query.get()));
-  query.reset();
   return found;
 }
 
@@ -96,11 +101,10 @@ std::shared_ptr<const Record> SqliteSession::find(const typename Record::Key& ke
   static const std::string sql =
       "select " + column_list<Record>() + " from " + Record::table + " where " + key_condition<Record>();
   auto& select = prepared(table.select, sql);
+  const ResetAfterUse reset(select);
   bind_all(select.get(), 1, key);
-  std::shared_ptr<const Record> record;
-  if (select.step()) record = std::make_shared<const Record>(read_all<Record>(select.get()));
-  select.reset();
-  return record;
+  if (!select.step()) return nullptr;
+  return std::make_shared<const Record>(read_all<Record>(select.get()));
 }
 
 template <class Record>
@@ -132,7 +136,13 @@ void SqliteSession::load(Unit& unit) {
       bind_all(query.get(), 4, scan.after->execution_id);
     }
     std::vector<std::shared_ptr<const Execution>> offered;
-    for (const auto& id : rows<ExecutionId>(query)) offered.push_back(find<Execution>(id));
+    for (const auto& id : rows<ExecutionId>(query)) {
+      offered.push_back(find<Execution>(id));
+      if (offered.back()) continue;
+      throw StoreFailure{{ErrorCode::corruption,
+                          settings_.path + ": an index names " + id.to_string() + ", which is not there",
+                          "The file is damaged. Restore it from a backup."}};
+    }
     unit.put_offers(scan, std::move(offered));
   }
 }
@@ -250,8 +260,7 @@ std::vector<DueKey> SqliteSession::due(std::int64_t now_ms, std::size_t limit) {
     auto& query = statement(sql);
     bind(query.get(), 1, now_ms);
     bind(query.get(), 2, limit);
-    while (query.step()) keys.push_back(read_all<Key>(query.get()));
-    query.reset();
+    for (auto& key : rows<Key>(query)) keys.emplace_back(std::move(key));
   });
   return keys;
 }
@@ -262,10 +271,10 @@ std::optional<std::int64_t> SqliteSession::next_due() {
     static const std::string sql =
         std::string("select min(next_due_at_ms) from ") + Record::table + " where next_due_at_ms is not null";
     auto& query = statement(sql);
+    const ResetAfterUse reset(query);
     query.step();
     std::optional<std::int64_t> due;
     read(query.get(), 0, due);
-    query.reset();
     if (due && (!earliest || *due < *earliest)) earliest = due;
   });
   return earliest;
@@ -301,6 +310,7 @@ std::vector<CompletionEvent> SqliteSession::completion_events(std::int64_t after
 std::map<PublicState, std::int64_t> SqliteSession::count_lane(const std::string& lane) {
   auto& query =
       statement("select public_state,executions from ff_lane_count where lane_id=?1 and executions<>0");
+  const ResetAfterUse reset(query);
   bind(query.get(), 1, lane);
   std::map<PublicState, std::int64_t> counts;
   while (query.step()) {
@@ -308,7 +318,6 @@ std::map<PublicState, std::int64_t> SqliteSession::count_lane(const std::string&
     read(query.get(), 0, state);
     read(query.get(), 1, counts[state]);
   }
-  query.reset();
   return counts;
 }
 

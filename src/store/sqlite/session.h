@@ -89,6 +89,7 @@ class SqliteSession final : public Session {
 
   SessionSettings settings_;
   std::unique_ptr<Connection> connection_;
+  int next_checkpoint_pages_{0};
   boost::mp11::mp_rename<boost::mp11::mp_transform<Table, Records>, std::tuple> tables_;
   boost::mp11::mp_rename<boost::mp11::mp_transform<EventLog, Events>, std::tuple> logs_;
   std::unordered_map<std::string, Statement> others_;

@@ -60,6 +60,7 @@ Result<Opened> prepare(const StoreUrl& url, const StoreOptions& options) {
   const auto durability = durability_of(url);
   if (!durability) return std::unexpected(durability.error());
   try {
+    sqlite::check_file(url.path);
     Opened opened{.lock = std::make_unique<sqlite::ProcessLock>(url.path),
                   .settings = {url.path, Access::read_write, *durability, options.now_ms},
                   .migrations = {}};
