@@ -65,6 +65,11 @@ void Clock::let_go() {
 }
 
 void Clock::plan() {
+  {
+    // From here on a commit may set an earlier time, which must outlive the one that is worked out below.
+    std::lock_guard lock(mutex_);
+    next_rules_ = std::chrono::steady_clock::now() + options_.clock_interval;
+  }
   std::optional<std::int64_t> due;
   std::int64_t now_ms = 0;
   {
@@ -83,7 +88,7 @@ void Clock::plan() {
   std::lock_guard lock(mutex_);
   anchor_ = std::chrono::steady_clock::now();
   anchor_ms_ = now_ms;
-  next_rules_ = anchor_ + std::chrono::milliseconds(next_ms - now_ms);
+  next_rules_ = std::min(next_rules_, anchor_ + std::chrono::milliseconds(next_ms - now_ms));
 }
 
 void Clock::loop() {
