@@ -1,7 +1,9 @@
 // Does a long queue make claims slower? Two stores, one with a short and one with a long backlog of waiting
 // executions, are claimed from in turn, so that both meet the same noise.
 //
-//   claim_backlog FOLDER SHORT LONG CLAIMS      e.g. claim_backlog /tmp/bench 1000 1000000 500
+//   claim_backlog FOLDER SHORT LONG CLAIMS [normal]      e.g. claim_backlog /tmp/bench 1000 1000000 500
+//
+// `normal` does not wait for the disk (synchronous=normal), so that little but the search itself is compared.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -49,8 +51,8 @@ double median(std::vector<double>& values) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    fmt::print(stderr, "usage: claim_backlog FOLDER SHORT LONG CLAIMS   (CLAIMS at most SHORT)\n");
+  if (argc != 5 && argc != 6) {
+    fmt::print(stderr, "usage: claim_backlog FOLDER SHORT LONG CLAIMS [normal]   (CLAIMS at most SHORT)\n");
     return 2;
   }
   const std::string folder = std::string(argv[1]) + "/claim_backlog";
@@ -59,9 +61,9 @@ int main(int argc, char** argv) {
   const std::int64_t claims = std::strtoll(argv[4], nullptr, 10);
   std::filesystem::create_directories(folder);
   {
-    // Without waiting for the disk, so that the search itself is what is compared.
-    auto small = Engine::open("sqlite:" + folder + "/small.db?synchronous=normal");
-    auto large = Engine::open("sqlite:" + folder + "/large.db?synchronous=normal");
+    const std::string durability = std::string("?synchronous=") + (argc == 6 ? argv[5] : "full");
+    auto small = Engine::open("sqlite:" + folder + "/small.db" + durability);
+    auto large = Engine::open("sqlite:" + folder + "/large.db" + durability);
     if (!small || !large) return 1;
     fill(*small, shorter);
     fill(*large, longer);
