@@ -14,8 +14,13 @@
 #include <memory>
 #include <string>
 
+#include "flowfabric/check.h"
 #include "flowfabric/error.h"
+#include "flowfabric/grants.h"
+#include "flowfabric/listing.h"
 #include "flowfabric/operations.h"
+#include "flowfabric/operators.h"
+#include "flowfabric/registry.h"
 
 namespace flowfabric {
 
@@ -35,6 +40,10 @@ struct EngineOptions {
   // How late a due rule may fire at most; the clock normally sleeps exactly until the next one is due.
   // Zero turns the background clock off: then only `run_due()` moves time-driven work.
   std::chrono::milliseconds clock_interval{750};
+  // How long an execution is kept after it has ended, unless its policy says otherwise, and how long events
+  // are. Zero: for ever.
+  std::chrono::milliseconds retention{86'400'000};
+  std::chrono::milliseconds event_retention{604'800'000};
   // Replaces the time of an embedded store (memory, SQLite). For tests.
   std::function<std::int64_t()> now_ms{};
 };

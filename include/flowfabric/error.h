@@ -42,6 +42,8 @@ enum class ErrorCode {
   quota_policy_not_found,
   stream_not_found,
   suspension_not_found,
+  worker_not_found,
+  operation_not_found,
   // validation
   invalid_input,
   capability_mismatch,
@@ -137,6 +139,7 @@ enum class ErrorCode {
   execution_not_eligible_for_attempt,
   max_retries_exhausted,
   max_reclaims_exceeded,
+  lane_not_accepting,
   // bugs
   attempt_not_in_created_state,
   invariant_violation,

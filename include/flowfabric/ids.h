@@ -30,6 +30,7 @@ using SignalId = TypedId<struct SignalTag>;
 using WaitpointId = TypedId<struct WaitpointTag>;
 using SuspensionId = TypedId<struct SuspensionTag>;
 using EdgeId = TypedId<struct EdgeTag>;
+using OperationId = TypedId<struct OperationTag>;  // of a bulk operation
 
 // `{fp:N}:<uuid>`. N names the partition that holds everything of the execution; it is read from the id
 // and never recomputed.

@@ -63,6 +63,14 @@ inline constexpr const char* kLeaseHolder = "lease_holder";
 enum class ClaimKind : std::uint8_t { fresh, resumed, reclaimed };
 BOOST_DESCRIBE_ENUM(ClaimKind, fresh, resumed, reclaimed)
 
+// One tier of the fallback policy, by its place in the list.
+struct Fallback {
+  std::uint32_t tier{};
+  std::string provider;
+  std::string model;
+  bool operator==(const Fallback&) const = default;
+};
+
 struct ClaimedTask {
   ExecutionId execution_id;
   ClaimKind claim{};
@@ -79,6 +87,7 @@ struct ClaimedTask {
   std::int32_t priority{};
   std::optional<std::int64_t> deadline_at;
   std::optional<std::int64_t> attempt_timeout_at;
+  std::optional<Fallback> fallback;  // which alternative of the policy to use; absent: the work as submitted
   bool operator==(const ClaimedTask&) const = default;
 };
 
@@ -226,6 +235,29 @@ struct DescribeExecution {
   ExecutionId execution_id;
 };
 
+struct ReadState {
+  using Answer = PublicState;
+  ExecutionId execution_id;
+};
+
+// What a worker needs to know of the work itself.
+struct ExecutionContext {
+  std::string execution_kind;
+  std::string input;
+  std::string payload_encoding;
+  Tags tags;
+  bool operator==(const ExecutionContext&) const = default;
+};
+struct ReadContext {
+  using Answer = ExecutionContext;
+  ExecutionId execution_id;
+};
+
+struct ReadTags {
+  using Answer = Tags;
+  ExecutionId execution_id;
+};
+
 // The bytes of the latest completion; absent while there is none.
 struct ReadResult {
   using Answer = std::optional<std::string>;
@@ -244,6 +276,8 @@ struct AttemptSnapshot {
   std::optional<std::int64_t> ended_at;
   std::optional<std::uint32_t> previous_attempt_index;
   std::string reason;  // why it was made: of the retry, replay or reclaim
+  std::string requested_by;  // of a replay
+  std::optional<std::uint32_t> fallback_tier;
   std::string failure_reason;
   std::string failure_category;
   std::string result;
@@ -261,8 +295,17 @@ struct CountLane {
   std::string lane_id{"default"};
 };
 
-enum class LeaseEventType : std::uint8_t { acquired, renewed, released, expired, reclaimed, revoked };
-BOOST_DESCRIBE_ENUM(LeaseEventType, acquired, renewed, released, expired, reclaimed, revoked)
+enum class LeaseEventType : std::uint8_t {
+  acquired,
+  renewed,
+  released,
+  expired,
+  reclaimed,
+  revoked,
+  replay_initiated
+};
+BOOST_DESCRIBE_ENUM(LeaseEventType, acquired, renewed, released, expired, reclaimed, revoked,
+                    replay_initiated)
 
 struct LeaseEventView {
   std::int64_t event_id{};

@@ -1,6 +1,7 @@
 #include "core/claim.h"
 
 #include "core/expiry.h"
+#include "core/lane.h"
 #include "core/lease.h"
 #include "core/transition.h"
 #include "model/text.h"
@@ -18,7 +19,7 @@ constexpr std::uint32_t kReadAhead = 8;
 AttemptType type_of_next_attempt(const Execution& execution) {
   switch (execution.state.attempt_state) {
     case AttemptState::pending_retry_attempt:
-      return AttemptType::retry;
+      return execution.attempt.fallback_tier ? AttemptType::fallback : AttemptType::retry;
     case AttemptState::pending_replay_attempt:
       return AttemptType::replay;
     default:
@@ -26,43 +27,53 @@ AttemptType type_of_next_attempt(const Execution& execution) {
   }
 }
 
-void grant_lease(Execution& execution, const ClaimTasks& request, Context& at) {
+std::optional<std::uint64_t> attempt_timeout(const ExecutionPolicy& policy,
+                                             const std::optional<std::uint32_t>& tier) {
+  if (tier && policy.fallback_policy->tiers[*tier].timeout_ms) {
+    return policy.fallback_policy->tiers[*tier].timeout_ms;
+  }
+  return policy.timeout_policy ? policy.timeout_policy->attempt_timeout_ms : std::nullopt;
+}
+
+void grant_lease(Execution& execution, const Taker& taker, Context& at) {
   ++execution.lease_epoch;
-  execution.lease =
-      Lease{.lease_id = at.mint<LeaseId>(),
-            .worker_id = request.worker_id,
-            .worker_instance_id =
-                request.worker_instance_id.empty() ? request.worker_id : request.worker_instance_id,
-            .lease_acquired_at_ms = at.now_ms,
-            .lease_expires_at_ms = at.now_ms + request.lease_ttl_ms,
-            .lease_renewal_deadline_ms = renewal_deadline(at.now_ms, request.lease_ttl_ms)};
+  execution.lease = Lease{.lease_id = taker.lease_id ? *taker.lease_id : at.mint<LeaseId>(),
+                          .worker_id = taker.worker_id,
+                          .worker_instance_id =
+                              taker.worker_instance_id.empty() ? taker.worker_id : taker.worker_instance_id,
+                          .lease_acquired_at_ms = at.now_ms,
+                          .lease_expires_at_ms = at.now_ms + taker.lease_ttl_ms,
+                          .lease_renewal_deadline_ms = renewal_deadline(at.now_ms, taker.lease_ttl_ms)};
 }
 
 void start_attempt(Execution& execution, const ExecutionPolicy& policy, AttemptType type, Lineage lineage,
-                   Context& at) {
-  execution.attempt = CurrentAttempt{.attempt_index = execution.total_attempt_count,
-                                     .attempt_id = at.mint<AttemptId>(),
-                                     .attempt_type = type,
-                                     .attempt_started_at_ms = at.now_ms,
-                                     .lineage = std::move(lineage)};
-  if (policy.timeout_policy && policy.timeout_policy->attempt_timeout_ms) {
-    execution.attempt.attempt_timeout_at_ms =
-        saturating_add(at.now_ms, *policy.timeout_policy->attempt_timeout_ms);
+                   const Taker& taker, Context& at) {
+  const auto tier = execution.attempt.fallback_tier;
+  execution.attempt =
+      CurrentAttempt{.attempt_index = execution.total_attempt_count,
+                     .attempt_id = taker.attempt_id ? *taker.attempt_id : at.mint<AttemptId>(),
+                     .attempt_type = type,
+                     .attempt_started_at_ms = at.now_ms,
+                     .fallback_tier = tier,
+                     .lineage = std::move(lineage)};
+  if (const auto timeout = attempt_timeout(policy, tier)) {
+    execution.attempt.attempt_timeout_at_ms = saturating_add(at.now_ms, *timeout);
   }
   ++execution.total_attempt_count;
   if (!execution.started_at_ms) execution.started_at_ms = at.now_ms;
 }
 
-ClaimKind take_fresh(Unit& unit, Execution& execution, const ExecutionPolicy& policy,
-                     const ClaimTasks& request, Context& at) {
-  start_attempt(execution, policy, type_of_next_attempt(execution), std::move(execution.attempt.lineage), at);
-  grant_lease(execution, request, at);
-  append_lease_event(unit, execution, LeaseEventType::acquired, "", at);
+ClaimKind take_fresh(Unit& unit, Execution& execution, const ExecutionPolicy& policy, const Taker& taker,
+                     Context& at) {
+  start_attempt(execution, policy, type_of_next_attempt(execution), std::move(execution.attempt.lineage),
+                taker, at);
+  grant_lease(execution, taker, at);
+  append_lease_event(unit, execution, LeaseEventType::acquired, taker.reason, at);
   return ClaimKind::fresh;
 }
 
 // The same attempt goes on, with what was left of its time.
-ClaimKind take_resumed(Unit& unit, Execution& execution, const ClaimTasks& request, Context& at) {
+ClaimKind take_resumed(Unit& unit, Execution& execution, const Taker& taker, Context& at) {
   auto& attempt = execution.attempt;
   attempt.attempt_resumed_at_ms = at.now_ms;
   attempt.attempt_suspended_at_ms.reset();
@@ -72,14 +83,15 @@ ClaimKind take_resumed(Unit& unit, Execution& execution, const ClaimTasks& reque
         saturating_add(at.now_ms, static_cast<std::uint64_t>(*attempt.attempt_timeout_left_ms));
     attempt.attempt_timeout_left_ms.reset();
   }
-  grant_lease(execution, request, at);
-  append_lease_event(unit, execution, LeaseEventType::acquired, "claim_resumed", at);
+  grant_lease(execution, taker, at);
+  append_lease_event(unit, execution, LeaseEventType::acquired,
+                     taker.reason.empty() ? "claim_resumed" : taker.reason + "_resumed", at);
   return ClaimKind::resumed;
 }
 
 // The old attempt ends as interrupted, a new one starts from zero.
-ClaimKind take_reclaimed(Unit& unit, Execution& execution, const ExecutionPolicy& policy,
-                         const ClaimTasks& request, Context& at) {
+ClaimKind take_reclaimed(Unit& unit, Execution& execution, const ExecutionPolicy& policy, const Taker& taker,
+                         Context& at) {
   const std::string reason =
       execution.state.ownership_state == OwnershipState::lease_revoked ? "lease_revoked" : "lease_expired";
   const auto previous_index = execution.attempt.attempt_index;
@@ -88,10 +100,17 @@ ClaimKind take_reclaimed(Unit& unit, Execution& execution, const ExecutionPolicy
   release_lease(unit, execution, lease_end(execution, LeaseEnd::other), "", at);
   ++execution.lease_reclaim_count;
   start_attempt(execution, policy, AttemptType::reclaim,
-                Lineage{.previous_attempt_index = previous_index, .lineage_reason = reason}, at);
-  grant_lease(execution, request, at);
+                Lineage{.previous_attempt_index = previous_index, .lineage_reason = reason}, taker, at);
+  grant_lease(execution, taker, at);
   append_lease_event(unit, execution, LeaseEventType::reclaimed, reason, at);
   return ClaimKind::reclaimed;
+}
+
+std::optional<Fallback> fallback_of(const Execution& execution, const ExecutionPolicy& policy) {
+  const auto tier = execution.attempt.fallback_tier;
+  if (!tier) return std::nullopt;
+  const auto& chosen = policy.fallback_policy->tiers[*tier];
+  return Fallback{*tier, chosen.provider, chosen.model};
 }
 
 ClaimedTask describe_task(const Execution& execution, const ExecutionSpec& spec, ClaimKind kind) {
@@ -109,27 +128,8 @@ ClaimedTask describe_task(const Execution& execution, const ExecutionSpec& spec,
           .tags = execution.tags,
           .priority = execution.priority,
           .deadline_at = execution.deadline_at_ms,
-          .attempt_timeout_at = execution.attempt.attempt_timeout_at_ms};
-}
-
-// Gives the execution to the worker. Absent when it turned out to be past its deadline, which ends it.
-std::optional<ClaimedTask> take(Unit& unit, const ExecutionId& id, const ClaimTasks& request, Context& at) {
-  const auto* spec = unit.find<ExecutionSpec>(id);
-  auto& execution = unit.edit<Execution>(id);
-  if (execution.deadline_at_ms && *execution.deadline_at_ms <= at.now_ms) {
-    expire(unit, execution, kExecutionDeadline, at);
-    return std::nullopt;
-  }
-  ClaimKind kind{};
-  if (execution.state.lifecycle_phase == LifecyclePhase::active) {
-    kind = take_reclaimed(unit, execution, spec->policy, request, at);
-  } else if (execution.state.attempt_state == AttemptState::attempt_interrupted) {
-    kind = take_resumed(unit, execution, request, at);
-  } else {
-    kind = take_fresh(unit, execution, spec->policy, request, at);
-  }
-  move_to(unit, execution, vectors::running(), "", at);
-  return describe_task(execution, *spec, kind);
+          .attempt_timeout_at = execution.attempt.attempt_timeout_at_ms,
+          .fallback = fallback_of(execution, spec.policy)};
 }
 
 std::uint32_t read_ahead(std::size_t routes, std::uint32_t expected) {
@@ -149,7 +149,42 @@ const Execution* best_of(Unit& unit, const std::vector<std::int64_t>& routes, st
   return best;
 }
 
+// The routes of a lane that the worker serves; none while the lane hands out nothing.
+std::vector<std::int64_t> routes_for(Unit& unit, const WorkerScope& scope, const std::string& lane) {
+  if (!hands_out(unit, lane)) return {};
+  std::vector<std::int64_t> routes;
+  for (const auto* route : unit.routes_of(lane)) {
+    if (serves(scope, *route)) routes.push_back(route->route_id);
+  }
+  return routes;
+}
+
 }  // namespace
+
+std::optional<ClaimedTask> take(Unit& unit, const ExecutionId& id, const Taker& taker, Context& at) {
+  const auto& spec = unit.require<ExecutionSpec>(id);
+  auto& execution = unit.edit<Execution>(id);
+  if (execution.deadline_at_ms && *execution.deadline_at_ms <= at.now_ms) {
+    expire(unit, execution, kExecutionDeadline, at);
+    return std::nullopt;
+  }
+  ClaimKind kind{};
+  if (execution.state.lifecycle_phase == LifecyclePhase::active) {
+    kind = take_reclaimed(unit, execution, spec.policy, taker, at);
+  } else if (execution.state.attempt_state == AttemptState::attempt_interrupted) {
+    kind = take_resumed(unit, execution, taker, at);
+  } else {
+    kind = take_fresh(unit, execution, spec.policy, taker, at);
+  }
+  move_to(unit, execution, vectors::running(), "", at);
+  return describe_task(execution, spec, kind);
+}
+
+const Execution* best_for(Unit& unit, const WorkerScope& scope, const std::string& lane) {
+  const auto routes = routes_for(unit, scope, lane);
+  unit.expect_offers(routes, 1);
+  return best_of(unit, routes, 1);
+}
 
 Result<WorkerScope> check_claim(const ClaimTasks& request) {
   const auto out_of_range = [](const char* what, const char* advice) {
@@ -188,14 +223,14 @@ Result<std::vector<ClaimedTask>> claim(Unit& unit, const ClaimTasks& request, Co
   std::vector<std::vector<std::int64_t>> lanes;
   std::vector<std::int64_t> all_routes;
   for (const auto& lane : request.lanes) {
-    std::vector<std::int64_t> routes;
-    for (const auto* route : unit.routes_of(lane)) {
-      if (serves(*scope, *route)) routes.push_back(route->route_id);
-    }
+    auto routes = routes_for(unit, *scope, lane);
     all_routes.insert(all_routes.end(), routes.begin(), routes.end());
     if (!routes.empty()) lanes.push_back(std::move(routes));
   }
   unit.expect_offers(all_routes, read_ahead(all_routes.size(), request.max_tasks));
+  const Taker taker{.worker_id = request.worker_id,
+                    .worker_instance_id = request.worker_instance_id,
+                    .lease_ttl_ms = request.lease_ttl_ms};
   // Lanes take turns, and none of them is always first.
   std::vector<ClaimedTask> tasks;
   std::size_t turn = lanes.size() > 1 ? at.random.between(0, lanes.size() - 1) : 0;
@@ -207,7 +242,7 @@ Result<std::vector<ClaimedTask>> claim(Unit& unit, const ClaimTasks& request, Co
       lanes.erase(lanes.begin() + static_cast<std::ptrdiff_t>(turn));
       continue;
     }
-    if (auto task = take(unit, offer->key(), request, at)) tasks.push_back(*std::move(task));
+    if (auto task = take(unit, offer->key(), taker, at)) tasks.push_back(*std::move(task));
     ++turn;
   }
   return tasks;

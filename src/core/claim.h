@@ -14,4 +14,22 @@ Result<WorkerScope> check_claim(const ClaimTasks& request);
 // lease was lost. An empty answer means that nothing is offered now.
 Result<std::vector<ClaimedTask>> claim(Unit& unit, const ClaimTasks& request, Context& at);
 
+// ---- the parts, for claims that choose differently (core/grant.h) ----
+
+// Who takes an execution, and on which terms.
+struct Taker {
+  std::string worker_id;
+  std::string worker_instance_id{};  // = worker_id when empty
+  std::int64_t lease_ttl_ms{};
+  std::optional<LeaseId> lease_id{};      // minted when absent
+  std::optional<AttemptId> attempt_id{};  // of a new attempt; minted when absent
+  std::string reason{};                   // of the lease event
+};
+// Gives an execution that may be taken to a worker. Absent when it turned out to be past its deadline, which
+// ends it.
+std::optional<ClaimedTask> take(Unit& unit, const ExecutionId& id, const Taker& taker, Context& at);
+
+// The best execution of a lane that the worker may take; null: none.
+const Execution* best_for(Unit& unit, const WorkerScope& scope, const std::string& lane);
+
 }  // namespace flowfabric::core

@@ -1,4 +1,4 @@
-// What an operation may know of the world: the store's time, its own random bits, the partition counts.
+// What an operation may know of the world: the store's time, its own random bits, the settings.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@ struct Context {
   std::int64_t now_ms{};
   Random random{0};
   PartitionCounts partitions{};
+  std::int64_t retention_ms{0};  // of what has ended, unless its policy says otherwise; zero: for ever
 
   template <class Id>
   Id mint() {

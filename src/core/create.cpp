@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "core/lane.h"
 #include "core/offer.h"
+#include "core/tags.h"
 #include "core/transition.h"
 #include "model/text.h"
 
@@ -70,6 +72,11 @@ std::optional<std::int64_t> deadline_of(const CreateExecution& request, const Co
   return saturating_add(at.now_ms, *timeouts->execution_deadline_ms);
 }
 
+std::optional<std::int64_t> retention_of(const ExecutionPolicy& policy) {
+  if (!policy.stream_policy || !policy.stream_policy->retention_ttl_ms) return std::nullopt;
+  return saturating_add(0, *policy.stream_policy->retention_ttl_ms);
+}
+
 }  // namespace
 
 void want_for(Unit& unit, const CreateExecution& request) {
@@ -82,10 +89,12 @@ void want_for(Unit& unit, const CreateExecution& request) {
 
 Result<Creation> create(Unit& unit, const CreateExecution& request, Context& at) {
   if (auto ok = check_request(request, at); !ok) return std::unexpected(ok.error());
-  if (!unit.find<Lane>({request.lane_id})) {
-    unit.insert(Lane{request.lane_id, at.now_ms, "create_execution"});
-  }
+  const auto lane_state = ensure_lane(unit, request.lane_id, "create_execution", at).state;
   if (auto duplicate = find_duplicate(unit, request, at)) return *duplicate;
+  if (!takes_in(lane_state)) {
+    return fail_with(ErrorCode::lane_not_accepting, std::string(enum_name(lane_state)),
+                     "The lane accepts no new work: submit to another lane, or set it active again.");
+  }
   if (auto ok = validate(request.policy); !ok) return std::unexpected(ok.error());
 
   std::vector<std::string> required;
@@ -97,8 +106,11 @@ Result<Creation> create(Unit& unit, const CreateExecution& request, Context& at)
                       .lane_id = request.lane_id,
                       .namespace_ = request.namespace_,
                       .route_id = ensure_route(unit, request.lane_id, request.namespace_, required),
+                      .group_id =
+                          ensure_group(unit, request.lane_id, request.namespace_, request.execution_kind),
                       .created_at_ms = at.now_ms,
                       .max_reclaim_count = request.policy.reclaim_cap(),
+                      .retention_ms = retention_of(request.policy),
                       .tags = request.tags};
   const auto priority = request.priority != 0 ? request.priority : request.policy.priority;
   execution.priority = std::clamp(priority, kMinPriority, kMaxPriority);
@@ -115,6 +127,7 @@ Result<Creation> create(Unit& unit, const CreateExecution& request, Context& at)
   const Creation created{.execution_id = *request.execution_id,
                          .duplicate = false,
                          .public_state = execution.state.public_state};
+  insert_tag_rows(unit, execution);
   unit.insert(std::move(execution));
   unit.insert(ExecutionSpec{.partition_key = request.execution_id->partition,
                             .execution_id = request.execution_id->uuid,

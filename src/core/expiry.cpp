@@ -2,6 +2,7 @@
 
 #include "core/lease.h"
 #include "core/report.h"
+#include "core/retention.h"
 #include "core/transition.h"
 
 namespace flowfabric::core {
@@ -30,16 +31,6 @@ void time_out_attempt(Unit& unit, Execution& execution, Context& at) {
   expire(unit, execution, kAttemptTimeout, at);
 }
 
-void give_up_reclaiming(Unit& unit, Execution& execution, Context& at) {
-  end_attempt(unit, execution,
-              {.how = AttemptLifecycle::interrupted_reclaimed, .failure_reason = "max_reclaims_exceeded"},
-              at);
-  append_lease_event(unit, execution, LeaseEventType::revoked, "max_reclaims_exceeded", at);
-  release_lease(unit, execution, lease_end(execution, LeaseEnd::other), "", at);
-  execution.failure_reason = "max_reclaims_exceeded";
-  finish(unit, execution, TerminalOutcome::failed, at);
-}
-
 void promote(Unit& unit, Execution& execution, const Context& at) {
   execution.delay_until_ms.reset();
   // The attempt state is kept: it tells the next claim which attempt to make, or to go on with.
@@ -49,18 +40,30 @@ void promote(Unit& unit, Execution& execution, const Context& at) {
 Rule due_rule(const Execution& execution, const Context& at) {
   const auto& state = execution.state;
   const bool leased = state.ownership_state == OwnershipState::leased;
-  if (state.lifecycle_phase == LifecyclePhase::terminal) return Rule::none;
+  if (state.lifecycle_phase == LifecyclePhase::terminal) {
+    return is_due(earliest_clock(execution, at), at) ? Rule::retention_trimmer : Rule::none;
+  }
   if (is_due(execution.deadline_at_ms, at)) return Rule::execution_deadline;
   if (leased && is_due(execution.attempt.attempt_timeout_at_ms, at)) return Rule::attempt_timeout;
   if (leased && is_due(execution.lease.lease_expires_at_ms, at)) return Rule::lease_expiry;
-  const bool lost = state.lifecycle_phase == LifecyclePhase::active && !leased;
-  if (lost && execution.lease_reclaim_count >= execution.max_reclaim_count) return Rule::reclaim;
+  if (is_lost_for_good(execution)) return Rule::reclaim;
+  if (execution.grant_expires_at_ms && *execution.grant_expires_at_ms < at.now_ms) return Rule::grant_expiry;
   const bool waits = state.eligibility_state == EligibilityState::not_eligible_until_time;
   if (waits && is_due(execution.delay_until_ms, at)) return Rule::delayed_promoter;
   return Rule::none;
 }
 
 }  // namespace
+
+void give_up_reclaiming(Unit& unit, Execution& execution, Context& at) {
+  end_attempt(unit, execution,
+              {.how = AttemptLifecycle::interrupted_reclaimed, .failure_reason = "max_reclaims_exceeded"},
+              at);
+  append_lease_event(unit, execution, LeaseEventType::revoked, "max_reclaims_exceeded", at);
+  release_lease(unit, execution, lease_end(execution, LeaseEnd::other), "", at);
+  execution.failure_reason = "max_reclaims_exceeded";
+  finish(unit, execution, TerminalOutcome::failed, at);
+}
 
 void expire(Unit& unit, Execution& execution, const std::string& reason, const Context& at) {
   if (has_live_attempt(execution)) {
@@ -82,8 +85,12 @@ Rule run_due(Unit& unit, const ExecutionId& id, Context& at) {
   const Rule rule = due_rule(*found, at);
   if (rule == Rule::none) {
     // It was looked at too early, on purpose: put the exact time into the index.
-    const auto exact = earliest_clock(*found);
+    const auto exact = earliest_clock(*found, at);
     if (found->next_due_at_ms != exact) unit.edit<Execution>(id).next_due_at_ms = exact;
+    return rule;
+  }
+  if (rule == Rule::retention_trimmer) {
+    purge(unit, *found);
     return rule;
   }
   auto& execution = unit.edit<Execution>(id);
@@ -100,6 +107,10 @@ Rule run_due(Unit& unit, const ExecutionId& id, Context& at) {
       break;
     case Rule::reclaim:
       give_up_reclaiming(unit, execution, at);
+      break;
+    case Rule::grant_expiry:
+      drop_grant(unit, execution);
+      renew_offer(execution, at);
       break;
     default:
       promote(unit, execution, at);

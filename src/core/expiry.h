@@ -17,15 +17,22 @@ enum class Rule {
   attempt_timeout,
   lease_expiry,
   reclaim,
+  grant_expiry,
   delayed_promoter,
-  ttl_sweep
+  retention_trimmer,
+  unblock,
+  ttl_sweep,
+  worker_registry_ttl_sweep
 };
-BOOST_DESCRIBE_ENUM(Rule, none, execution_deadline, attempt_timeout, lease_expiry, reclaim, delayed_promoter,
-                    ttl_sweep)
+BOOST_DESCRIBE_ENUM(Rule, none, execution_deadline, attempt_timeout, lease_expiry, reclaim, grant_expiry,
+                    delayed_promoter, retention_trimmer, unblock, ttl_sweep, worker_registry_ttl_sweep)
 
 // Applies at most one rule; what is due after that is found by the clock's next look.
 Rule run_due(Unit& unit, const ExecutionId& id, Context& at);
 Rule run_due(Unit& unit, const CreateDedupKey& key, Context& at);
+
+// Its last reclaim is used up: the execution fails for good.
+void give_up_reclaiming(Unit& unit, Execution& execution, Context& at);
 
 // Ends the execution as expired.
 void expire(Unit& unit, Execution& execution, const std::string& reason, const Context& at);

@@ -18,7 +18,8 @@ bool is_pending_or_interrupted(AttemptState attempt) {
 
 }  // namespace
 
-std::vector<std::string> broken_invariants(const Execution* before, const Execution& after) {
+std::vector<std::string> broken_invariants(const Execution* before, const Execution& after,
+                                           const Context& at) {
   std::vector<std::string> broken;
   const auto require = [&](bool holds, const char* name) {
     if (!holds) broken.emplace_back(name);
@@ -62,17 +63,21 @@ std::vector<std::string> broken_invariants(const Execution* before, const Execut
               s.attempt_state == AttemptState::pending_first_attempt || s.attempt_state == AttemptState::none,
           "I9: without an attempt the attempt state stays");
   require(!before || after.lease_epoch >= before->lease_epoch, "I10: the lease epoch never decreases");
+  const bool may_be_granted = (s.lifecycle_phase == LifecyclePhase::runnable &&
+                               s.eligibility_state == EligibilityState::eligible_now) ||
+                              is_lost(s.ownership_state);
+  require(!after.grant_expires_at_ms || may_be_granted, "only what a worker may take is granted");
   require(after.offer_order == offer_order(after), "offered iff a worker may take it");
-  const auto clock = earliest_clock(after);
+  const auto clock = earliest_clock(after, at);
   require(!clock || (after.next_due_at_ms && *after.next_due_at_ms <= *clock), "the clock is never late");
   return broken;
 }
 
-Result<void> check_invariants(const Unit& unit) {
+Result<void> check_invariants(const Unit& unit, const Context& at) {
   std::string violation;
   unit.for_each_touched<Execution>([&](const Execution* before, const Execution* after) {
     if (!after || !violation.empty()) return;
-    for (const auto& broken : broken_invariants(before, *after)) {
+    for (const auto& broken : broken_invariants(before, *after, at)) {
       violation += (violation.empty() ? "" : "; ") + broken;
     }
     if (!violation.empty()) violation = after->key().to_string() + ": " + violation;

@@ -132,4 +132,35 @@ Result<ProgressUpdated> update_progress(Unit& unit, const UpdateProgress& reques
   return ProgressUpdated{};
 }
 
+Result<Revocation> revoke(Unit& unit, const RevokeLease& request, Context& at) {
+  if (auto ok = check_text("reason", request.reason); !ok) return std::unexpected(ok.error());
+  const auto* found = unit.find<Execution>(request.execution_id);
+  if (!found) return std::unexpected(not_found(request.execution_id));
+  const auto satisfied = [](NotRevoked why) { return Revocation{.already_satisfied = why}; };
+  const auto owner = found->state.ownership_state;
+  if (owner == OwnershipState::unowned) return satisfied(NotRevoked::no_active_lease);
+  if (owner == OwnershipState::lease_revoked) return satisfied(NotRevoked::already_revoked);
+  if (owner == OwnershipState::lease_expired_reclaimable) return satisfied(NotRevoked::already_expired);
+  if (*found->lease.lease_expires_at_ms <= at.now_ms) {
+    mark_lease_expired(unit, unit.edit<Execution>(request.execution_id), at);
+    return satisfied(NotRevoked::already_expired);
+  }
+  if (request.expected_lease_id && request.expected_lease_id != found->lease.lease_id) {
+    return fail_with(ErrorCode::stale_lease, "", "Another lease is in force than the one to be revoked.");
+  }
+  if (!request.worker_instance_id.empty() && request.worker_instance_id != found->lease.worker_instance_id) {
+    return satisfied(NotRevoked::different_worker_instance_id);
+  }
+  auto& execution = unit.edit<Execution>(request.execution_id);
+  execution.lease.lease_revoked_at_ms = at.now_ms;
+  execution.lease.lease_revoke_reason = request.reason;
+  execution.lease.lease_expires_at_ms.reset();
+  append_lease_event(unit, execution, LeaseEventType::revoked, request.reason, at);
+  move_to(unit, execution, vectors::lost(OwnershipState::lease_revoked), "lease revoked: " + request.reason,
+          at);
+  return Revocation{.already_satisfied = std::nullopt,
+                    .lease_id = *execution.lease.lease_id,
+                    .lease_epoch = execution.lease_epoch};
+}
+
 }  // namespace flowfabric::core

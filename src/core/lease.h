@@ -34,6 +34,8 @@ Error not_found(const ExecutionId& id);
 void mark_lease_expired(Unit& unit, Execution& execution, const Context& at);
 
 Result<Renewal> renew(Unit& unit, const RenewLease& request, Context& at);
+// Takes the lease away from its holder, who learns of it at the next call.
+Result<Revocation> revoke(Unit& unit, const RevokeLease& request, Context& at);
 Result<ProgressUpdated> update_progress(Unit& unit, const UpdateProgress& request, Context& at);
 
 }  // namespace flowfabric::core

@@ -9,25 +9,40 @@ namespace {
 constexpr int kPriorityShift = 49;
 constexpr std::int64_t kAfterTheRest = std::int64_t{1} << 48;  // beyond any creation time
 
-std::vector<std::string> split_capabilities(const std::string& joined) {
-  std::vector<std::string> tokens;
-  for (std::size_t start = 0; start < joined.size();) {
-    const auto end = std::min(joined.find(',', start), joined.size());
-    tokens.push_back(joined.substr(start, end - start));
-    start = end + 1;
-  }
-  return tokens;
-}
-
 bool is_lost_and_may_be_reclaimed(const Execution& execution) {
   const auto owner = execution.state.ownership_state;
   return (owner == OwnershipState::lease_expired_reclaimable || owner == OwnershipState::lease_revoked) &&
          execution.lease_reclaim_count < execution.max_reclaim_count;
 }
 
+bool same(const Route& left, const Route& right) {
+  return left.lane_id == right.lane_id && left.namespace_ == right.namespace_ &&
+         left.required_capabilities == right.required_capabilities;
+}
+bool same(const Group& left, const Group& right) {
+  return left == right;
+}
+
+// The id of the record that `make` describes, which is inserted if it is new. The id is a hash, so that nobody
+// has to hand out numbers; two that collide take neighbouring ids.
+template <class Record, class Make>
+std::int64_t registered(Unit& unit, std::initializer_list<const std::string*> identity, Make make) {
+  std::string joined;
+  for (const auto* part : identity) {
+    if (part != *identity.begin()) joined.append(1, '\0');
+    joined.append(*part);
+  }
+  for (auto id = static_cast<std::int64_t>(fnv1a64(joined) >> 1);; ++id) {
+    const Record* known = unit.find<Record>({id});
+    if (!known) unit.insert(make(id));
+    if (!known || same(*known, make(id))) return id;
+  }
+}
+
 }  // namespace
 
 std::optional<std::int64_t> offer_order(const Execution& execution) {
+  if (execution.grant_expires_at_ms) return std::nullopt;
   const bool lost = is_lost_and_may_be_reclaimed(execution);
   const bool eligible = execution.state.lifecycle_phase == LifecyclePhase::runnable &&
                         execution.state.eligibility_state == EligibilityState::eligible_now;
@@ -36,17 +51,28 @@ std::optional<std::int64_t> offer_order(const Execution& execution) {
   return rank + (lost ? kAfterTheRest : 0) + execution.created_at_ms;
 }
 
+std::int64_t ensure_group(Unit& unit, const std::string& lane, const std::string& name_space,
+                          const std::string& kind) {
+  return registered<Group>(unit, {&lane, &name_space, &kind},
+                           [&](std::int64_t id) { return Group{id, lane, name_space, kind}; });
+}
+
 std::int64_t ensure_route(Unit& unit, const std::string& lane, const std::string& name_space,
                           const std::vector<std::string>& required_capabilities) {
   const std::string joined = join_capabilities(required_capabilities);
-  std::string identity = lane;
-  identity.append(1, '\0').append(name_space).append(1, '\0').append(joined);
-  // The id is a hash, so that nobody has to hand out numbers; two that collide take neighbouring ids.
-  for (auto id = static_cast<std::int64_t>(fnv1a64(identity) >> 1);; ++id) {
-    const Route* known = unit.find<Route>({id});
-    if (!known) return unit.insert(Route{id, lane, name_space, joined}).route_id;
-    if (*known == Route{id, lane, name_space, joined}) return id;
+  return registered<Route>(unit, {&lane, &name_space, &joined}, [&](std::int64_t id) {
+    return Route{id, lane, name_space, joined, std::nullopt};
+  });
+}
+
+std::vector<std::string> split_capabilities(const std::string& joined) {
+  std::vector<std::string> tokens;
+  for (std::size_t start = 0; start < joined.size();) {
+    const auto end = std::min(joined.find(',', start), joined.size());
+    tokens.push_back(joined.substr(start, end - start));
+    start = end + 1;
   }
+  return tokens;
 }
 
 bool serves(const WorkerScope& worker, const Route& route) {

@@ -22,6 +22,12 @@ std::optional<std::int64_t> offer_order(const Execution& execution);
 std::int64_t ensure_route(Unit& unit, const std::string& lane, const std::string& name_space,
                           const std::vector<std::string>& required_capabilities);
 
+// The same for the group that listings find it in.
+std::int64_t ensure_group(Unit& unit, const std::string& lane, const std::string& name_space,
+                          const std::string& kind);
+
+std::vector<std::string> split_capabilities(const std::string& joined);
+
 // What a worker serves. Capabilities sorted.
 struct WorkerScope {
   std::optional<std::string> name_space;

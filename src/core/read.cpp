@@ -1,5 +1,7 @@
 #include "core/read.h"
 
+#include "core/lane.h"
+#include "core/offer.h"
 #include "core/transition.h"
 
 namespace flowfabric::core {
@@ -30,6 +32,8 @@ AttemptSnapshot ended_attempt(const Attempt& attempt) {
           .ended_at = attempt.terminal_at_ms,
           .previous_attempt_index = attempt.lineage.previous_attempt_index,
           .reason = attempt.lineage.lineage_reason,
+          .requested_by = attempt.lineage.lineage_requested_by,
+          .fallback_tier = attempt.fallback_tier,
           .failure_reason = attempt.failure_reason,
           .failure_category = attempt.failure_category,
           .result = attempt.result.data};
@@ -49,14 +53,14 @@ AttemptSnapshot current_attempt(const Execution& execution) {
           .ended_at = std::nullopt,
           .previous_attempt_index = attempt.lineage.previous_attempt_index,
           .reason = attempt.lineage.lineage_reason,
+          .requested_by = attempt.lineage.lineage_requested_by,
+          .fallback_tier = attempt.fallback_tier,
           .failure_reason = "",
           .failure_category = "",
           .result = ""};
 }
 
-}  // namespace
-
-ExecutionSnapshot snapshot(const Execution& execution, const ExecutionSpec& spec) {
+ExecutionSnapshot as_stored(const Execution& execution, const ExecutionSpec& spec) {
   return {.execution_id = execution.key(),
           .flow_id = execution.flow_id,
           .lane_id = execution.lane_id,
@@ -86,6 +90,29 @@ ExecutionSnapshot snapshot(const Execution& execution, const ExecutionSpec& spec
           .progress_percent = execution.progress_pct,
           .progress_message = execution.progress_message,
           .tags = execution.tags};
+}
+
+}  // namespace
+
+ExecutionSnapshot snapshot(const Execution& execution, const ExecutionSpec& spec, LaneState lane_state) {
+  auto seen = as_stored(execution, spec);
+  if (!hands_out(lane_state) && seen.state.eligibility_state == EligibilityState::eligible_now) {
+    seen.state.eligibility_state = EligibilityState::blocked_by_lane_state;
+    seen.state.blocking_reason = BlockingReason::paused_by_policy;
+    seen.blocking_detail = "lane " + execution.lane_id + " is " + std::string(enum_name(lane_state));
+  }
+  return seen;
+}
+
+WorkerView view(const Worker& worker) {
+  return {.worker_id = worker.worker_id,
+          .worker_instance_id = worker.worker_instance_id,
+          .namespace_ = worker.namespace_,
+          .lanes = worker.lanes,
+          .capabilities = split_capabilities(worker.capabilities_csv),
+          .last_heartbeat_at = worker.last_heartbeat_ms,
+          .liveness_ttl_ms = worker.liveness_ttl_ms,
+          .registered_at = worker.registered_at_ms};
 }
 
 std::vector<AttemptSnapshot> attempts(const Execution& execution, const std::vector<Attempt>& ended) {
@@ -123,6 +150,26 @@ CompletionEventView view(const CompletionEvent& event) {
           .outcome = event.outcome,
           .namespace_ = event.namespace_,
           .tags = event.tags,
+          .occurred_at = event.occurred_at_ms};
+}
+
+OperatorEventView view(const OperatorEvent& event) {
+  return {.event_id = event.event_id,
+          .execution_id = {event.partition_key, event.execution_id},
+          .type = event.event_type,
+          .details = event.details,
+          .namespace_ = event.namespace_,
+          .tags = event.tags,
+          .occurred_at = event.occurred_at_ms};
+}
+
+WorkerEventView view(const WorkerEvent& event) {
+  return {.event_id = event.event_id,
+          .namespace_ = event.namespace_,
+          .worker_instance_id = event.worker_instance_id,
+          .worker_id = event.worker_id,
+          .kind = event.event_kind,
+          .reason = event.reason,
           .occurred_at = event.occurred_at_ms};
 }
 

@@ -7,7 +7,9 @@
 
 namespace flowfabric::core {
 
-ExecutionSnapshot snapshot(const Execution& execution, const ExecutionSpec& spec);
+// What waits on a lane that hands out nothing is shown as held back by it.
+ExecutionSnapshot snapshot(const Execution& execution, const ExecutionSpec& spec, LaneState lane_state);
+WorkerView view(const Worker& worker);
 
 // `ended` oldest first; the attempt in progress, if any, comes last.
 std::vector<AttemptSnapshot> attempts(const Execution& execution, const std::vector<Attempt>& ended);
@@ -17,5 +19,7 @@ std::optional<AttemptKey> result_attempt(const Execution& execution);
 
 LeaseEventView view(const LeaseEvent& event);
 CompletionEventView view(const CompletionEvent& event);
+OperatorEventView view(const OperatorEvent& event);
+WorkerEventView view(const WorkerEvent& event);
 
 }  // namespace flowfabric::core

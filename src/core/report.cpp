@@ -44,12 +44,13 @@ Result<Completed> complete(Unit& unit, const CompleteExecution& request, Context
 
 std::optional<Failed> schedule_retry(Unit& unit, Execution& execution, const AttemptFailure& failure,
                                      Context& at) {
-  const auto& policy = unit.find<ExecutionSpec>(execution.key())->policy;
-  const auto wait = retry_after_ms(policy.retry_policy, execution.retry_count, failure.category, at.random);
-  if (!wait) return std::nullopt;
+  const auto& policy = unit.require<ExecutionSpec>(execution.key()).policy;
+  const auto next = next_try(policy, execution.retry_count, execution.attempt.fallback_tier, failure.category,
+                             at.random);
+  if (!next) return std::nullopt;
 
   const Failed answer{.retry_scheduled = true,
-                      .delay_until = saturating_add(at.now_ms, *wait),
+                      .delay_until = saturating_add(at.now_ms, next->wait_ms.value_or(0)),
                       .next_attempt_index = execution.total_attempt_count};
   end_attempt(unit, execution,
               {.how = AttemptLifecycle::ended_failure,
@@ -64,9 +65,14 @@ std::optional<Failed> schedule_retry(Unit& unit, Execution& execution, const Att
   const auto failed_index = execution.attempt.attempt_index;
   execution.attempt =
       CurrentAttempt{.attempt_index = failed_index,
+                     .fallback_tier = next->fallback_tier,
                      .lineage = {.previous_attempt_index = failed_index, .lineage_reason = failure.reason}};
-  ++execution.retry_count;
+  if (!next->fallback_tier) ++execution.retry_count;
   execution.failure_reason = failure.reason;
+  if (!next->wait_ms) {
+    move_to(unit, execution, vectors::waiting(AttemptState::pending_retry_attempt), "", at);
+    return answer;
+  }
   execution.delay_until_ms = answer.delay_until;
   move_to(unit, execution,
           vectors::delayed(BlockingReason::waiting_for_retry_backoff, AttemptState::pending_retry_attempt),

@@ -20,9 +20,7 @@ void settle(Execution& execution, StateVector state, std::string blocking_detail
   execution.state = state;
   execution.blocking_detail = std::move(blocking_detail);
   execution.last_transition_at_ms = at.now_ms;
-  execution.last_mutation_at_ms = at.now_ms;
-  execution.offer_order = offer_order(execution);
-  execution.next_due_at_ms = earliest_clock(execution);
+  renew_offer(execution, at);
 }
 
 }  // namespace
@@ -39,6 +37,13 @@ StateVector waiting(AttemptState attempt) {
 StateVector delayed(BlockingReason reason, AttemptState attempt) {
   return {.lifecycle_phase = LifecyclePhase::runnable,
           .eligibility_state = EligibilityState::not_eligible_until_time,
+          .blocking_reason = reason,
+          .attempt_state = attempt};
+}
+
+StateVector blocked(EligibilityState by, BlockingReason reason, AttemptState attempt) {
+  return {.lifecycle_phase = LifecyclePhase::runnable,
+          .eligibility_state = by,
           .blocking_reason = reason,
           .attempt_state = attempt};
 }
@@ -71,6 +76,7 @@ void enter(Unit& unit, Execution& execution, StateVector state, std::string bloc
 void move_to(Unit& unit, Execution& execution, StateVector state, std::string blocking_detail,
              const Context& at) {
   const PublicState before = execution.state.public_state;
+  drop_grant(unit, execution);
   settle(execution, state, std::move(blocking_detail), at);
   if (before == execution.state.public_state) return;
   unit.count(execution.lane_id, before, -1);
@@ -80,13 +86,38 @@ void move_to(Unit& unit, Execution& execution, StateVector state, std::string bl
 void note_mutation(Execution& execution, const Context& at) {
   execution.last_mutation_at_ms = at.now_ms;
   // The clock may be early, never late: a renewal leaves the index alone.
-  const auto due = earliest_clock(execution);
+  const auto due = earliest_clock(execution, at);
   if (due && (!execution.next_due_at_ms || *due < *execution.next_due_at_ms)) execution.next_due_at_ms = due;
 }
 
-std::optional<std::int64_t> earliest_clock(const Execution& execution) {
+void renew_offer(Execution& execution, const Context& at) {
+  execution.last_mutation_at_ms = at.now_ms;
+  execution.offer_order = offer_order(execution);
+  execution.next_due_at_ms = earliest_clock(execution, at);
+}
+
+bool is_lost_for_good(const Execution& execution) {
+  return execution.state.lifecycle_phase == LifecyclePhase::active &&
+         execution.state.ownership_state != OwnershipState::leased &&
+         execution.lease_reclaim_count >= execution.max_reclaim_count;
+}
+
+namespace {
+
+std::optional<std::int64_t> end_of_retention(const Execution& execution, const Context& at) {
+  if (!execution.terminal_at_ms) return std::nullopt;
+  if (execution.retention_ms) {
+    return saturating_add(*execution.terminal_at_ms, static_cast<std::uint64_t>(*execution.retention_ms));
+  }
+  if (at.retention_ms == 0) return std::nullopt;
+  return saturating_add(*execution.terminal_at_ms, static_cast<std::uint64_t>(at.retention_ms));
+}
+
+}  // namespace
+
+std::optional<std::int64_t> earliest_clock(const Execution& execution, const Context& at) {
   const auto& state = execution.state;
-  if (state.lifecycle_phase == LifecyclePhase::terminal) return std::nullopt;
+  if (state.lifecycle_phase == LifecyclePhase::terminal) return end_of_retention(execution, at);
   std::optional<std::int64_t> earliest = execution.deadline_at_ms;
   const auto consider = [&](const std::optional<std::int64_t>& clock) {
     if (clock && (!earliest || *clock < *earliest)) earliest = clock;
@@ -98,9 +129,9 @@ std::optional<std::int64_t> earliest_clock(const Execution& execution) {
     consider(execution.lease.lease_expires_at_ms);
     consider(execution.attempt.attempt_timeout_at_ms);
   }
-  const bool lost_for_good = state.lifecycle_phase == LifecyclePhase::active &&
-                             state.ownership_state != OwnershipState::leased && !execution.offer_order;
-  if (lost_for_good) consider(execution.last_transition_at_ms);
+  // A grant may still be used at the very moment it ends.
+  if (execution.grant_expires_at_ms) consider(saturating_add(*execution.grant_expires_at_ms, 1));
+  if (is_lost_for_good(execution)) consider(execution.last_transition_at_ms);
   return earliest;
 }
 
@@ -120,6 +151,24 @@ void append_lease_event(Unit& unit, const Execution& execution, LeaseEventType t
                          .namespace_ = execution.namespace_,
                          .instance_tag = instance_tag(execution),
                          .tags = execution.tags});
+}
+
+void append_operator_event(Unit& unit, const Execution& execution, OperatorEventType type, Tags details,
+                           const Context& at) {
+  unit.append(OperatorEvent{.partition_key = execution.partition_key,
+                            .execution_id = execution.execution_id,
+                            .event_type = type,
+                            .details = std::move(details),
+                            .occurred_at_ms = at.now_ms,
+                            .namespace_ = execution.namespace_,
+                            .instance_tag = instance_tag(execution),
+                            .tags = execution.tags});
+}
+
+void drop_grant(Unit& unit, Execution& execution) {
+  if (!execution.grant_expires_at_ms) return;
+  unit.erase<Grant>(execution.key());
+  execution.grant_expires_at_ms.reset();
 }
 
 LastLeaseEnd lease_end(const Execution& execution, LeaseEnd by) {
@@ -162,6 +211,7 @@ void end_attempt(Unit& unit, const Execution& execution, AttemptEnd end, const C
                       .terminal_at_ms = at.now_ms,
                       .failure_reason = std::move(end.failure_reason),
                       .failure_category = std::move(end.failure_category),
+                      .fallback_tier = attempt.fallback_tier,
                       .lineage = attempt.lineage,
                       .result = Bytes{std::move(end.result)}});
 }

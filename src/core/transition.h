@@ -2,7 +2,7 @@
 //
 // `move_to` writes the whole state vector, re-derives the public state, keeps the lane's counts, and works
 // out anew whether the execution is offered to workers and when its next clock runs out. Everything those
-// depend on (lease, delay, deadline, timeout) is set before.
+// depend on (lease, delay, deadline, timeout) is set before. A grant does not survive a change of state.
 #pragma once
 
 #include <string>
@@ -16,6 +16,7 @@ namespace flowfabric::core {
 namespace vectors {
 StateVector waiting(AttemptState attempt);
 StateVector delayed(BlockingReason reason, AttemptState attempt);
+StateVector blocked(EligibilityState by, BlockingReason reason, AttemptState attempt);
 StateVector running();
 StateVector lost(OwnershipState how);
 StateVector terminal(TerminalOutcome outcome, AttemptState attempt);
@@ -28,13 +29,23 @@ void move_to(Unit& unit, Execution& execution, StateVector state, std::string bl
              const Context& at);
 // A change that is not one of state: progress, a renewal.
 void note_mutation(Execution& execution, const Context& at);
+// A change of what its place in line depends on, other than its state: priority, a grant.
+void renew_offer(Execution& execution, const Context& at);
 // The earliest of the execution's clocks.
-std::optional<std::int64_t> earliest_clock(const Execution& execution);
+std::optional<std::int64_t> earliest_clock(const Execution& execution, const Context& at);
+// Every reclaim it may have is used up, and its lease is lost again.
+bool is_lost_for_good(const Execution& execution);
 
 // ---- steps that several operations share ----
 
 void append_lease_event(Unit& unit, const Execution& execution, LeaseEventType type, std::string reason,
                         const Context& at);
+
+void append_operator_event(Unit& unit, const Execution& execution, OperatorEventType type, Tags details,
+                           const Context& at);
+
+// Takes back the grant that reserves the execution, if there is one.
+void drop_grant(Unit& unit, Execution& execution);
 
 // Ends the lease in force, remembers how, and leaves the rest of the row to the caller.
 void release_lease(Unit& unit, Execution& execution, LastLeaseEnd end, std::string reason, const Context& at);

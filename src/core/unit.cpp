@@ -1,5 +1,7 @@
 #include "core/unit.h"
 
+#include <limits>
+
 namespace flowfabric::core {
 
 namespace {
@@ -32,12 +34,19 @@ void Unit::begin_operation() {
 void Unit::keep() {
   for_each_touched<Execution>([&](const Execution* before, const Execution* after) {
     const bool was_offered = before && before->offer_order;
-    if (after && after->offer_order && !was_offered) ++new_offers_[after->route_id];
+    if (!after || !after->offer_order || was_offered) return;
+    auto& count = new_offers_[after->route_id];
+    if (count < std::numeric_limits<std::uint32_t>::max()) ++count;
   });
+  // As many claims as there are may find something.
+  for (const auto route : reopened_now_) new_offers_[route] = std::numeric_limits<std::uint32_t>::max();
+  reopened_now_.clear();
   for (const auto& saved : std::get<Journal<Execution>>(journals_)) touched_executions_.push_back(saved.slot);
   for_each_record([&]<class Record>() { std::get<Journal<Record>>(journals_).clear(); });
   for (auto& [key, delta] : counts_now_) counts_[key] += delta;
   counts_now_.clear();
+  purged_.insert(purged_now_.begin(), purged_now_.end());
+  purged_now_.clear();
   begin_operation();
 }
 
@@ -56,6 +65,8 @@ void Unit::undo() {
   for_each_event(
       [&]<class Event>(std::size_t i) { std::get<std::vector<Event>>(events_).resize(marks_[i]); });
   counts_now_.clear();
+  purged_now_.clear();
+  reopened_now_.clear();
 }
 
 void Unit::load_now() {
@@ -136,7 +147,7 @@ const Execution* Unit::best_offer(std::int64_t route_id, std::uint32_t expected)
 }
 
 bool Unit::has_changes() const {
-  bool changed = !counts_.empty();
+  bool changed = !counts_.empty() || !purged_.empty() || trim_before_ms_;
   for_each_record([&]<class Record>() { changed |= !std::get<DirtyList<Record>>(dirty_).empty(); });
   return changed;
 }

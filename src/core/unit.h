@@ -17,6 +17,7 @@
 #include <set>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "model/describe.h"
@@ -36,6 +37,11 @@ class Loader {
 };
 
 struct NotLoaded {};
+
+// A record is missing that another one says must be there: the store is damaged. Only the engine catches it.
+struct MissingRecord {
+  const char* table;
+};
 
 template <class Key>
 struct KeyHash {
@@ -76,6 +82,24 @@ struct OfferScan {
   std::uint32_t limit{};
 };
 
+// ---- questions that an index answers ----
+//
+// The answers come from the store and do not know what this batch has changed: look at each record that was
+// found before acting on it, and look again later for what was missed.
+
+struct WorkersOf {
+  using Found = WorkerKey;
+  std::string namespace_;
+  auto operator<=>(const WorkersOf&) const = default;
+};
+struct BlockedOnRoute {
+  using Found = ExecutionId;
+  std::int64_t route_id{};
+  std::uint32_t limit{};
+  auto operator<=>(const BlockedOnRoute&) const = default;
+};
+using Questions = boost::mp11::mp_list<WorkersOf, BlockedOnRoute>;
+
 class Unit {
  public:
   explicit Unit(Loader& loader) : loader_(loader) {}
@@ -87,6 +111,14 @@ class Unit {
   template <class Record>
   const Record* find(const typename Record::Key& key) {
     return slot_of<Record>(key).current();
+  }
+
+  // For a record that another one says must be there.
+  template <class Record>
+  const Record& require(const typename Record::Key& key) {
+    const auto* record = find<Record>(key);
+    if (!record) throw MissingRecord{Record::table};
+    return *record;
   }
 
   // The record must have been found before.
@@ -107,11 +139,56 @@ class Unit {
     return *slot.changed;
   }
 
+  // This batch has changed it before.
+  template <class Record>
+  bool is_changed(const typename Record::Key& key) {
+    return slot_of<Record>(key).dirty;
+  }
+
   template <class Record>
   void erase(const typename Record::Key& key) {
     auto& slot = slot_of<Record>(key);
     touch(slot);
     slot.changed.reset();
+  }
+
+  // Removes the execution with all records that are kept under its key, seen or unseen.
+  void purge(const ExecutionId& id) {
+    boost::mp11::mp_for_each<boost::mp11::mp_transform<std::type_identity, OwnedRecords>>(
+        [&]<class Record>(std::type_identity<Record>) {
+          if constexpr (std::is_same_v<typename Record::Key, ExecutionId>) {
+            if (std::get<Shelf<Record>>(shelves_).contains(id)) erase<Record>(id);
+          } else {
+            std::vector<typename Record::Key> changed;
+            for_each_dirty<Record>([&](const Slot<Record>& slot) {
+              if (owner_of(slot.key) == id) changed.push_back(slot.key);
+            });
+            for (const auto& key : changed) erase<Record>(key);
+          }
+        });
+    purged_now_.push_back(id);
+  }
+  // Removes events that happened before, in a bounded step; the newest of each log always stays.
+  void trim_events(std::int64_t before_ms) { trim_before_ms_ = before_ms; }
+
+  // Fetches these records together, where a store across a network would be asked one by one.
+  template <class Record, class Keys>
+  void fetch(const Keys& keys) {
+    if (loader_.loads_instantly()) return;
+    for (const auto& key : keys) want<Record>(key);
+    if (!wanted<Record>().empty()) load_now();
+  }
+
+  template <class Question>
+  const std::vector<typename Question::Found>& ask(const Question& question) {
+    auto& answers = std::get<Answers<Question>>(answers_);
+    auto it = answers.known.find(question);
+    if (it == answers.known.end()) {
+      answers.wanted.push_back(question);
+      load_now();
+      it = answers.known.find(question);
+    }
+    return it->second;
   }
 
   template <class Event>
@@ -133,8 +210,11 @@ class Unit {
   // Says that offers of these routes will be asked for, so that a store across a network scans them together.
   void expect_offers(const std::vector<std::int64_t>& routes, std::uint32_t expected);
 
-  // What was changed so far stays even if the operation is refused now. The specification has two such
-  // cases; each caller names its own.
+  // Everything that is offered on these routes counts as newly offered: claims that wait for it are woken.
+  void offer_again(std::int64_t route_id) { reopened_now_.push_back(route_id); }
+
+  // What was changed so far stays even if the operation is refused now. The specification has a few
+  // such cases; each caller names its own.
   void keep_despite_refusal() { keep(); }
 
   // ---- for the batch ----
@@ -170,6 +250,15 @@ class Unit {
   std::vector<OfferScan>& wanted_offers() { return wanted_offers_; }
   std::vector<std::string>& wanted_routes() { return wanted_routes_; }
 
+  template <class Question>
+  std::vector<Question>& wanted_answers() {
+    return std::get<Answers<Question>>(answers_).wanted;
+  }
+  template <class Question>
+  void put_answer(const Question& question, std::vector<typename Question::Found> found) {
+    std::get<Answers<Question>>(answers_).known.insert_or_assign(question, std::move(found));
+  }
+
   // Puts down what the store has under `key`: a record, or nothing. What the batch already holds stays.
   template <class Record>
   void put(const typename Record::Key& key, std::shared_ptr<const Record> record) {
@@ -194,6 +283,17 @@ class Unit {
     return std::get<std::vector<Event>>(events_);
   }
   const std::map<LaneCountKey, std::int64_t>& count_deltas() const { return counts_; }
+  // To be removed before anything is written: an id may be used again in the same batch.
+  const std::unordered_set<ExecutionId>& purged() const { return purged_; }
+  // The store has it, and will still have it when the batch is written.
+  template <class Record>
+  bool is_stored(const Slot<Record>& slot) const {
+    if constexpr (is_owned<Record>) {
+      return slot.stored && (purged_.empty() || !purged_.contains(owner_of(slot.key)));
+    }
+    return slot.stored != nullptr;
+  }
+  std::optional<std::int64_t> trim_before_ms() const { return trim_before_ms_; }
 
   // How often the operations of this batch offered an execution on each route, so that as many waiting claims
   // can be woken. What a later operation of the batch took again counts too: the claim that took it may have
@@ -223,6 +323,11 @@ class Unit {
   using TupleOf = boost::mp11::mp_rename<boost::mp11::mp_transform<Of, List>, std::tuple>;
   template <class Event>
   using EventList = std::vector<Event>;
+  template <class Question>
+  struct Answers {
+    std::map<Question, std::vector<typename Question::Found>> known;
+    std::vector<Question> wanted;
+  };
 
   // What is known of one route's offers: all of them up to `horizon`, and those this batch made.
   struct OfferBook {
@@ -269,6 +374,11 @@ class Unit {
   TupleOf<EventList, Events> events_;
   // Sizes of the event lists when the operation began.
   std::array<std::size_t, boost::mp11::mp_size<Events>::value> marks_{};
+  std::vector<ExecutionId> purged_now_;
+  std::unordered_set<ExecutionId> purged_;
+  std::optional<std::int64_t> trim_before_ms_;
+  std::vector<std::int64_t> reopened_now_;
+  TupleOf<Answers, Questions> answers_;
   std::vector<std::pair<LaneCountKey, std::int64_t>> counts_now_;
   std::map<LaneCountKey, std::int64_t> counts_;
   std::map<std::int64_t, std::uint32_t> new_offers_;

@@ -6,6 +6,11 @@
 
 namespace flowfabric::engine {
 
+Error damaged(const core::MissingRecord& missing) {
+  return {ErrorCode::corruption, std::string(missing.table) + ": a record is missing",
+          "The store is damaged: run `flowfabric doctor` on it, or restore it from a backup."};
+}
+
 namespace {
 
 // An operation that still meets unloaded records after this many rounds is following a chain that no batch
@@ -14,8 +19,8 @@ constexpr int kMaxRounds = 64;
 
 class BatchRun {
  public:
-  BatchRun(store::Session& session, std::vector<Operation>& operations, const PartitionCounts& partitions)
-      : session_(session), operations_(operations), partitions_(partitions), unit_(session) {}
+  BatchRun(store::Session& session, std::vector<Operation>& operations, const BatchSettings& settings)
+      : session_(session), operations_(operations), settings_(settings), unit_(session) {}
 
   BatchResult run() {
     result_.refusals.resize(operations_.size(), nullptr);
@@ -58,13 +63,13 @@ class BatchRun {
   // False: it met a record that is not loaded, and has to run again.
   bool run_one(std::size_t index) {
     auto& operation = operations_[index];
-    core::Context at{now_ms_, Random(operation.seed), partitions_};
+    core::Context at{now_ms_, Random(operation.seed), settings_.partitions, settings_.retention_ms};
     unit_.begin_operation();
     try {
       const auto outcome = operation.run(unit_, at);
       if (outcome == Outcome::undo) {
         unit_.undo();
-      } else if (auto holds = core::check_invariants(unit_); !holds) {
+      } else if (auto holds = core::check_invariants(unit_, at); !holds) {
         unit_.undo();
         refuse(index, std::move(holds.error()));
       } else {
@@ -74,6 +79,10 @@ class BatchRun {
     } catch (const core::NotLoaded&) {
       unit_.undo();
       return false;
+    } catch (const core::MissingRecord& missing) {
+      unit_.undo();
+      refuse(index, damaged(missing));
+      return true;
     } catch (store::StoreFailure& failure) {
       if (failure.error.code != ErrorCode::corruption) throw;
       unit_.undo();
@@ -94,20 +103,18 @@ class BatchRun {
     for (const auto& [route_id, count] : offers) {
       result_.effects.offers.emplace_back(*unit_.find<Route>({route_id}), count);
     }
-    boost::mp11::mp_for_each<boost::mp11::mp_transform<std::type_identity, ClockedRecords>>(
-        [&]<class Record>(std::type_identity<Record>) {
-          unit_.for_each_dirty<Record>([&](const core::Slot<Record>& slot) {
-            if (!slot.changed || !slot.changed->next_due_at_ms) return;
-            auto& earliest = result_.effects.earliest_due;
-            earliest =
-                std::min(earliest.value_or(*slot.changed->next_due_at_ms), *slot.changed->next_due_at_ms);
-          });
-        });
+    for_each_type<ClockedRecords>([&]<class Record>() {
+      unit_.for_each_dirty<Record>([&](const core::Slot<Record>& slot) {
+        if (!slot.changed || !slot.changed->next_due_at_ms) return;
+        auto& earliest = result_.effects.earliest_due;
+        earliest = std::min(earliest.value_or(*slot.changed->next_due_at_ms), *slot.changed->next_due_at_ms);
+      });
+    });
   }
 
   store::Session& session_;
   std::vector<Operation>& operations_;
-  const PartitionCounts& partitions_;
+  const BatchSettings& settings_;
   core::Unit unit_;
   std::int64_t now_ms_{};
   BatchResult result_;
@@ -116,10 +123,10 @@ class BatchRun {
 }  // namespace
 
 BatchResult run_batch(store::Session& session, std::vector<Operation>& operations,
-                      const PartitionCounts& partitions) {
+                      const BatchSettings& settings) {
   BatchResult failed;
   try {
-    return BatchRun(session, operations, partitions).run();
+    return BatchRun(session, operations, settings).run();
   } catch (const store::StoreFailure& failure) {
     failed.failure = failure.error;
   } catch (const std::exception& exception) {

@@ -23,8 +23,16 @@ struct BatchResult {
   std::vector<std::unique_ptr<Error>> owned;  // keeps the refusals alive
 };
 
+// What every operation may know.
+struct BatchSettings {
+  PartitionCounts partitions{};
+  std::int64_t retention_ms{};
+};
+
+Error damaged(const core::MissingRecord& missing);
+
 // Never throws. The operations are answered by the caller, from the result.
 BatchResult run_batch(store::Session& session, std::vector<Operation>& operations,
-                      const PartitionCounts& partitions);
+                      const BatchSettings& settings);
 
 }  // namespace flowfabric::engine

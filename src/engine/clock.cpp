@@ -1,9 +1,14 @@
 #include "engine/clock.h"
 
 #include <algorithm>
+#include <future>
 #include <latch>
 
+#include "core/block.h"
+#include "core/bulk.h"
 #include "core/expiry.h"
+#include "core/worker.h"
+#include "engine/bulk.h"
 #include "engine/random_seed.h"
 
 namespace flowfabric::engine {
@@ -17,6 +22,7 @@ constexpr std::chrono::milliseconds kLongestSleep{750};
 // Between two looks, so that a record that cannot be moved does not keep a core busy.
 constexpr std::int64_t kShortestRestMs = 1;
 constexpr int kMaxPages = 1000;
+constexpr std::chrono::seconds kTrimInterval{10};
 
 }  // namespace
 
@@ -100,7 +106,9 @@ void Clock::loop() {
     let_go();
     if (rules_due) {
       // Trouble with the store shows in every answer; here it only means to look again later.
-      static_cast<void>(run_due());
+      const bool trims = std::chrono::steady_clock::now() >= next_trim_;
+      if (trims) next_trim_ = std::chrono::steady_clock::now() + kTrimInterval;
+      static_cast<void>(trims ? run_all() : run_due());
       plan();
     }
     lock.lock();
@@ -119,13 +127,10 @@ void Clock::loop() {
 Operation Clock::due_operation(const store::DueKey& key, std::function<void(bool)> done) const {
   Operation operation;
   operation.want = [key](core::Unit& unit) {
-    if (const auto* id = std::get_if<ExecutionId>(&key))
-      unit.want<Execution>(*id);
-    else
-      unit.want<CreateDedup>(std::get<CreateDedupKey>(key));
+    std::visit([&]<class Record>(const store::Due<Record>& due) { unit.want<Record>(due.key); }, key);
   };
   operation.run = [key](core::Unit& unit, core::Context& at) {
-    std::visit([&](const auto& due) { core::run_due(unit, due, at); }, key);
+    std::visit([&](const auto& due) { core::run_due(unit, due.key, at); }, key);
     return Outcome::keep;
   };
   operation.answer = [done = std::move(done)](const Error* refusal) { done(refusal == nullptr); };
@@ -157,6 +162,34 @@ void Clock::note_outcome(const store::DueKey& key, bool succeeded) {
   failures = {.in_a_row = 0, .skip_until = cycle_ + kCyclesOfRest};
 }
 
+// Steps of bulk operations are several operations each; everything else is one.
+bool Clock::run_bulk(const store::DueKey& key) {
+  const auto* job = std::get_if<store::Due<BulkJob>>(&key);
+  if (!job) return false;
+  note_outcome(key, run_bulk_step(*session_, committer_, job->key, options_));
+  return true;
+}
+
+void Clock::run_page(const std::vector<store::DueKey>& keys) {
+  auto outcomes = std::make_shared<std::vector<char>>(keys.size(), 0);
+  auto all = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(keys.size()));
+  std::vector<Operation> operations;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    operations.push_back(due_operation(keys[i], [outcomes, all, i](bool succeeded) {
+      (*outcomes)[i] = succeeded ? 1 : 0;
+      all->count_down();
+    }));
+  }
+  committer_.submit(std::move(operations));
+  all->wait();
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if ((*outcomes)[i] == 0)
+      note_outcome(keys[i], false);
+    else if (!run_bulk(keys[i]))
+      note_outcome(keys[i], true);
+  }
+}
+
 Result<std::size_t> Clock::run_due() {
   std::lock_guard lock(session_mutex_);
   std::size_t looked_at = 0;
@@ -165,16 +198,7 @@ Result<std::size_t> Clock::run_due() {
       ++cycle_;
       const auto keys = find_due();
       if (keys.empty() || is_stopping()) break;
-      auto outcomes = std::make_shared<std::vector<char>>(keys.size(), 0);
-      auto all = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(keys.size()));
-      for (std::size_t i = 0; i < keys.size(); ++i) {
-        committer_.submit(due_operation(keys[i], [outcomes, all, i](bool succeeded) {
-          (*outcomes)[i] = succeeded ? 1 : 0;
-          all->count_down();
-        }));
-      }
-      all->wait();
-      for (std::size_t i = 0; i < keys.size(); ++i) note_outcome(keys[i], (*outcomes)[i] == 1);
+      run_page(keys);
       looked_at += keys.size();
       operations_ += keys.size();
     }
@@ -182,6 +206,41 @@ Result<std::size_t> Clock::run_due() {
   } catch (const store::StoreFailure& failure) {
     session_->rollback();
     return std::unexpected(failure.error);
+  }
+}
+
+Result<std::size_t> Clock::run_all() {
+  auto looked_at = run_due();
+  if (!looked_at) return looked_at;
+  std::lock_guard lock(session_mutex_);
+  try {
+    trim_events();
+    return looked_at;
+  } catch (const store::StoreFailure& failure) {
+    session_->rollback();
+    return std::unexpected(failure.error);
+  }
+}
+
+void Clock::trim_events() {
+  if (options_.event_retention.count() == 0) return;
+  for (int step = 0; step < kMaxPages && !is_stopping(); ++step) {
+    core::Unit unit(*session_);
+    const auto before_ms = session_->begin(unit) - options_.event_retention.count();
+    const auto oldest = session_->oldest_event();
+    session_->rollback();
+    if (!oldest || *oldest >= before_ms) return;
+    Operation operation;
+    operation.run = [before_ms](core::Unit& changed, core::Context&) {
+      changed.trim_events(before_ms);
+      return Outcome::keep;
+    };
+    auto trimmed = std::make_shared<std::promise<bool>>();
+    auto answer = trimmed->get_future();
+    operation.answer = [trimmed](const Error* refusal) { trimmed->set_value(refusal == nullptr); };
+    operation.deadline = std::chrono::steady_clock::now() + options_.operation_deadline;
+    committer_.submit(std::move(operation));
+    if (!answer.get()) return;
   }
 }
 

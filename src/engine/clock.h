@@ -20,6 +20,8 @@ class Clock {
 
   // Runs every rule whose time has come and returns how many records were looked at.
   Result<std::size_t> run_due();
+  // The same, and removes events whose time is over.
+  Result<std::size_t> run_all();
 
   // Something will be due at this time of the store.
   void note_due(std::int64_t due_at_ms);
@@ -39,7 +41,10 @@ class Clock {
   void let_go();
   void plan();
   std::vector<store::DueKey> find_due();
+  void run_page(const std::vector<store::DueKey>& keys);
+  bool run_bulk(const store::DueKey& key);
   Operation due_operation(const store::DueKey& key, std::function<void(bool)> done) const;
+  void trim_events();
   void note_outcome(const store::DueKey& key, bool succeeded);
   bool is_stopping();
 
@@ -58,6 +63,7 @@ class Clock {
   bool stopping_{false};
   SteadyTime next_rules_{};  // when to look for due records again
   SteadyTime sleeping_until_{};
+  SteadyTime next_trim_{};
   // One moment on both clocks, to tell when a time of the store will come.
   SteadyTime anchor_{};
   std::int64_t anchor_ms_{0};

@@ -23,7 +23,8 @@ Committer::Committer(std::unique_ptr<store::Session> session, const EngineOption
                      WaitingClaims& waiting, std::function<void(const BatchEffects&)> committed)
     : session_(std::move(session)),
       options_(options),
-      partitions_{options.flow_partitions, options.budget_partitions, options.quota_partitions},
+      settings_{{options.flow_partitions, options.budget_partitions, options.quota_partitions},
+                options.retention.count()},
       waiting_(waiting),
       committed_(std::move(committed)),
       thread_([this] { loop(); }) {}
@@ -32,24 +33,38 @@ Committer::~Committer() {
   stop(std::chrono::steady_clock::now());
 }
 
+std::optional<Error> Committer::enqueue(Operation& operation) {
+  if (stopping_) return kStopping;
+  if (queue_.size() >= options_.max_queued_operations) {
+    return full("queued operations", options_.max_queued_operations);
+  }
+  if (queued_bytes_ + operation.bytes > options_.max_queued_bytes) {
+    return full("queued bytes", options_.max_queued_bytes);
+  }
+  queued_bytes_ += operation.bytes;
+  queue_.push_back(std::move(operation));
+  if (queue_.size() == 1) arrived_.notify_one();
+  return std::nullopt;
+}
+
 void Committer::submit(Operation operation) {
   std::optional<Error> refusal;
   {
     std::lock_guard lock(mutex_);
-    if (stopping_) {
-      refusal = kStopping;
-    } else if (queue_.size() >= options_.max_queued_operations) {
-      refusal = full("queued operations", options_.max_queued_operations);
-    } else if (queued_bytes_ + operation.bytes > options_.max_queued_bytes) {
-      refusal = full("queued bytes", options_.max_queued_bytes);
-    } else {
-      queued_bytes_ += operation.bytes;
-      queue_.push_back(std::move(operation));
-      if (queue_.size() == 1) arrived_.notify_one();
-      return;
+    refusal = enqueue(operation);
+  }
+  if (refusal) operation.answer(&*refusal);
+}
+
+void Committer::submit(std::vector<Operation> operations) {
+  std::vector<std::pair<Operation, Error>> refused;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto& operation : operations) {
+      if (auto refusal = enqueue(operation)) refused.emplace_back(std::move(operation), *std::move(refusal));
     }
   }
-  operation.answer(&*refusal);
+  for (auto& [operation, refusal] : refused) operation.answer(&refusal);
 }
 
 void Committer::requeue(std::vector<Operation> operations) {
@@ -112,7 +127,7 @@ void Committer::loop() {
 }
 
 void Committer::process(std::vector<Operation> batch) {
-  const auto result = run_batch(*session_, batch, partitions_);
+  const auto result = run_batch(*session_, batch, settings_);
   operations_ += batch.size();
   ++batches_;
   if (batch.size() > largest_batch_) largest_batch_ = batch.size();

@@ -23,6 +23,8 @@ class Committer {
 
   // Answers at once when the operation cannot be queued.
   void submit(Operation operation);
+  // All at once, so that they can share a commit.
+  void submit(std::vector<Operation> operations);
   // Refuses what has waited in the queue past its deadline.
   void refuse_overdue(SteadyTime now);
 
@@ -36,11 +38,13 @@ class Committer {
   std::vector<Operation> take_batch();
   void process(std::vector<Operation> batch);
   void answer(std::vector<Operation>& batch, const BatchResult& result);
+  // Why it cannot be queued, under the lock; absent: it is queued.
+  std::optional<Error> enqueue(Operation& operation);
   void requeue(std::vector<Operation> operations);
 
   std::unique_ptr<store::Session> session_;
   const EngineOptions options_;
-  const PartitionCounts partitions_;
+  const BatchSettings settings_;
   WaitingClaims& waiting_;
   const std::function<void(const BatchEffects&)> committed_;
 

@@ -1,11 +1,19 @@
 // Which rule of the core answers which request.
 #pragma once
 
+#include "core/block.h"
+#include "core/bulk.h"
 #include "core/cancel.h"
 #include "core/claim.h"
 #include "core/create.h"
+#include "core/grant.h"
+#include "core/lane.h"
 #include "core/lease.h"
+#include "core/priority.h"
+#include "core/replay.h"
 #include "core/report.h"
+#include "core/tags.h"
+#include "core/worker.h"
 
 namespace flowfabric::engine {
 
@@ -33,17 +41,103 @@ inline auto apply(core::Unit& unit, const DelayExecution& request, core::Context
 inline auto apply(core::Unit& unit, const CancelExecution& request, core::Context& at) {
   return core::cancel(unit, request, at);
 }
+inline auto apply(core::Unit& unit, const IssueClaimGrant& request, core::Context& at) {
+  return core::issue_claim_grant(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const ClaimForWorker& request, core::Context& at) {
+  return core::claim_for_worker(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const ClaimExecution& request, core::Context& at) {
+  return core::claim_execution(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const ClaimResumedExecution& request, core::Context& at) {
+  return core::claim_resumed(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const ClaimGranted& request, core::Context& at) {
+  return core::claim_granted(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const IssueGrantAndClaim& request, core::Context& at) {
+  return core::issue_grant_and_claim(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const IssueReclaimGrant& request, core::Context& at) {
+  return core::issue_reclaim_grant(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const ReclaimExecution& request, core::Context& at) {
+  return core::reclaim(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const BlockExecution& request, core::Context& at) {
+  return core::block(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const UnblockExecution& request, core::Context& at) {
+  return core::unblock(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const HoldExecution& request, core::Context& at) {
+  return core::hold(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const ReleaseExecution& request, core::Context& at) {
+  return core::release(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const RevokeLease& request, core::Context& at) {
+  return core::revoke(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const ChangePriority& request, core::Context& at) {
+  return core::change_priority(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const ReplayExecution& request, core::Context& at) {
+  return core::replay(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const SetTags& request, core::Context& at) {
+  return core::set_tags(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const StartBulkOperation& request, core::Context& at) {
+  return core::start_bulk(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const CancelBulkOperation& request, core::Context& at) {
+  return core::cancel_bulk(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const RegisterLane& request, core::Context& at) {
+  return core::register_lane(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const SetLaneState& request, core::Context& at) {
+  return core::set_lane_state(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const RegisterWorker& request, core::Context& at) {
+  return core::register_worker(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const HeartbeatWorker& request, core::Context& at) {
+  return core::heartbeat(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const MarkWorkerDead& request, core::Context& at) {
+  return core::mark_worker_dead(unit, request, at);
+}
 
 // Names what a request will need, so that a store across a network fetches it in its first round trip.
 inline void want(core::Unit& unit, const CreateExecution& request) {
   core::want_for(unit, request);
 }
 inline void want(core::Unit& unit, const ClaimTasks& request) {
+  for (const auto& lane : request.lanes) {
+    unit.want<Lane>({lane});
+    unit.want_routes(lane);
+  }
+}
+inline void want(core::Unit& unit, const ClaimForWorker& request) {
+  unit.want<Lane>({request.lane_id});
+  unit.want_routes(request.lane_id);
+}
+inline void want(core::Unit& unit, const RegisterWorker& request) {
+  unit.want<Worker>({request.namespace_, request.worker_instance_id});
   for (const auto& lane : request.lanes) unit.want_routes(lane);
 }
 template <class Request>
 void want(core::Unit& unit, const Request& request) {
-  unit.want<Execution>(request.execution_id);
+  if constexpr (requires { request.execution_id; }) {
+    unit.want<Execution>(request.execution_id);
+  } else if constexpr (requires { request.lane_id; }) {
+    unit.want<Lane>({request.lane_id});
+  } else if constexpr (requires { request.worker_instance_id; }) {
+    unit.want<Worker>({request.namespace_, request.worker_instance_id});
+  }
 }
 
 // How much memory a queued request holds, roughly.

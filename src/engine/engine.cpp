@@ -1,8 +1,10 @@
 #include "flowfabric/engine.h"
 
+#include "engine/check.h"
 #include "engine/clock.h"
 #include "engine/committer.h"
 #include "engine/dispatch.h"
+#include "engine/listing.h"
 #include "engine/random_seed.h"
 #include "engine/reads.h"
 
@@ -20,6 +22,7 @@ inline constexpr bool is_read = requires(engine::Readers& readers, const Request
 Result<void> check_options(const EngineOptions& options) {
   const bool usable = options.max_queued_operations > 0 && options.max_batch > 0 &&
                       options.operation_deadline.count() > 0 && options.clock_interval.count() >= 0 &&
+                      options.retention.count() >= 0 && options.event_retention.count() >= 0 &&
                       options.flow_partitions > 0 && options.budget_partitions > 0 &&
                       options.quota_partitions > 0;
   if (usable) return {};
@@ -38,7 +41,7 @@ struct Engine::Impl {
   Impl(std::unique_ptr<store::Store> opened, EngineOptions given)
       : options(std::move(given)),
         store(std::move(opened)),
-        readers(*store),
+        readers(*store, options.flow_partitions),
         waiting(options.max_waiting_claims,
                 [this](engine::SteadyTime until) {
                   if (clock_is_up) clock.note_waiting(until);
@@ -96,7 +99,7 @@ void Engine::stop(std::chrono::milliseconds grace) {
 }
 
 Result<std::size_t> Engine::run_due() {
-  return impl_->clock.run_due();
+  return impl_->clock.run_all();
 }
 
 EngineStats Engine::stats() const {
@@ -161,10 +164,50 @@ engine::Operation make_operation(Request request, std::function<void(Result<type
 
 }  // namespace
 
+namespace {
+
+constexpr std::size_t kMaxCreatedAtOnce = 1000;
+
+// Many operations that are answered as one.
+void create_all(engine::Committer& committer, CreateExecutions request,
+                std::function<void(Result<CreateExecutions::Answer>)> answer, const EngineOptions& options) {
+  const auto count = request.executions.size();
+  if (count < 1 || count > kMaxCreatedAtOnce) {
+    return answer(fail_with(ErrorCode::invalid_input, "executions: out of range",
+                            "Submit 1 to 1000 executions in one call."));
+  }
+  struct State {
+    CreateExecutions::Answer results;
+    std::atomic<std::size_t> missing;
+    std::function<void(Result<CreateExecutions::Answer>)> answer;
+  };
+  auto state = std::make_shared<State>();
+  state->results.resize(count);
+  state->missing = count;
+  state->answer = std::move(answer);
+  std::vector<engine::Operation> operations;
+  for (std::size_t i = 0; i < count; ++i) {
+    operations.push_back(make_operation<CreateExecution>(
+        std::move(request.executions[i]),
+        [state, i](Result<Creation> result) {
+          state->results[i] = std::move(result);
+          if (--state->missing == 0) state->answer(std::move(state->results));
+        },
+        options));
+  }
+  committer.submit(std::move(operations));
+}
+
+}  // namespace
+
 template <class Request>
 void Engine::post(Request request, std::function<void(Result<typename Request::Answer>)> answer) {
   if constexpr (is_read<Request>) {
     answer(engine::answer(impl_->readers, request));
+  } else if constexpr (std::is_same_v<Request, CheckStore>) {
+    answer(engine::check_store(impl_->readers, impl_->committer, request, impl_->options));
+  } else if constexpr (std::is_same_v<Request, CreateExecutions>) {
+    create_all(impl_->committer, std::move(request), std::move(answer), impl_->options);
   } else {
     impl_->committer.submit(make_operation(std::move(request), std::move(answer), impl_->options));
   }
@@ -196,6 +239,42 @@ FLOWFABRIC_OPERATION(ListAttempts)
 FLOWFABRIC_OPERATION(CountLane)
 FLOWFABRIC_OPERATION(ReadLeaseEvents)
 FLOWFABRIC_OPERATION(ReadCompletions)
+FLOWFABRIC_OPERATION(IssueClaimGrant)
+FLOWFABRIC_OPERATION(ClaimForWorker)
+FLOWFABRIC_OPERATION(ClaimExecution)
+FLOWFABRIC_OPERATION(ClaimResumedExecution)
+FLOWFABRIC_OPERATION(ClaimGranted)
+FLOWFABRIC_OPERATION(IssueGrantAndClaim)
+FLOWFABRIC_OPERATION(IssueReclaimGrant)
+FLOWFABRIC_OPERATION(ReclaimExecution)
+FLOWFABRIC_OPERATION(BlockExecution)
+FLOWFABRIC_OPERATION(UnblockExecution)
+FLOWFABRIC_OPERATION(HoldExecution)
+FLOWFABRIC_OPERATION(ReleaseExecution)
+FLOWFABRIC_OPERATION(RevokeLease)
+FLOWFABRIC_OPERATION(ChangePriority)
+FLOWFABRIC_OPERATION(ReplayExecution)
+FLOWFABRIC_OPERATION(SetTags)
+FLOWFABRIC_OPERATION(CreateExecutions)
+FLOWFABRIC_OPERATION(StartBulkOperation)
+FLOWFABRIC_OPERATION(ReadBulkOperation)
+FLOWFABRIC_OPERATION(CancelBulkOperation)
+FLOWFABRIC_OPERATION(RegisterLane)
+FLOWFABRIC_OPERATION(SetLaneState)
+FLOWFABRIC_OPERATION(ListLanes)
+FLOWFABRIC_OPERATION(RegisterWorker)
+FLOWFABRIC_OPERATION(HeartbeatWorker)
+FLOWFABRIC_OPERATION(MarkWorkerDead)
+FLOWFABRIC_OPERATION(ListWorkers)
+FLOWFABRIC_OPERATION(ReadState)
+FLOWFABRIC_OPERATION(ReadContext)
+FLOWFABRIC_OPERATION(ReadTags)
+FLOWFABRIC_OPERATION(ListExecutions)
+FLOWFABRIC_OPERATION(ListPartition)
+FLOWFABRIC_OPERATION(ListExpiredLeases)
+FLOWFABRIC_OPERATION(ReadOperatorEvents)
+FLOWFABRIC_OPERATION(ReadWorkerEvents)
+FLOWFABRIC_OPERATION(CheckStore)
 #undef FLOWFABRIC_OPERATION
 
 }  // namespace flowfabric

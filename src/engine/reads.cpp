@@ -1,5 +1,6 @@
 #include "engine/reads.h"
 
+#include "core/bulk.h"
 #include "core/lease.h"
 #include "core/read.h"
 #include "model/text.h"
@@ -8,111 +9,103 @@ namespace flowfabric::engine {
 
 namespace {
 
-constexpr std::size_t kMaxIdle = 16;
 constexpr std::uint32_t kMaxEvents = 1000;
 
-// Reading sessions load on the spot or in rounds, like any other.
-template <class Record>
-const Record* find(store::Session& session, core::Unit& unit, const typename Record::Key& key) {
-  unit.want<Record>(key);
-  session.load(unit);
-  return unit.find<Record>(key);
+// Reads something of one execution: f(reading, execution).
+template <class Answer, class F>
+Result<Answer> read_of(Readers& readers, const ExecutionId& id, F&& f) {
+  return readers.read([&](Reading& reading) -> Result<Answer> {
+    const auto* execution = reading.find<Execution>(id);
+    if (!execution) return std::unexpected(core::not_found(id));
+    return f(reading, *execution);
+  });
 }
 
-Result<void> check_limit(std::uint32_t limit) {
-  if (limit >= 1 && limit <= kMaxEvents) return {};
-  return fail_with(ErrorCode::invalid_input, "limit: out of range", "Ask for 1 to 1000 events.");
-}
-
-template <class Event>
-auto views(const std::vector<Event>& events) {
-  std::vector<decltype(core::view(std::declval<Event>()))> shown;
-  for (const auto& event : events) shown.push_back(core::view(event));
-  return shown;
+template <class Event, class Request>
+Result<typename Request::Answer> events(Readers& readers, const Request& request) {
+  if (request.limit < 1 || request.limit > kMaxEvents) {
+    return fail_with(ErrorCode::invalid_input, "limit: out of range", "Ask for 1 to 1000 events.");
+  }
+  return readers.read([&](Reading& reading) -> Result<typename Request::Answer> {
+    typename Request::Answer shown;
+    for (const auto& event : reading.session.events_after<Event>(request.after, request.limit)) {
+      shown.push_back(core::view(event));
+    }
+    return shown;
+  });
 }
 
 }  // namespace
 
-std::unique_ptr<store::Session> Readers::take() {
-  {
-    std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      auto session = std::move(idle_.back());
-      idle_.pop_back();
-      return session;
-    }
-  }
-  return store_.open_reader();
-}
-
-void Readers::give_back(std::unique_ptr<store::Session> session) {
-  std::lock_guard lock(mutex_);
-  if (idle_.size() < kMaxIdle) idle_.push_back(std::move(session));
-}
-
-template <class F>
-auto Readers::read(F&& f) -> decltype(f(std::declval<store::Session&>(), std::declval<core::Unit&>())) {
-  try {
-    auto session = take();
-    core::Unit unit(*session);
-    session->begin(unit);
-    auto result = f(*session, unit);
-    session->rollback();
-    give_back(std::move(session));
-    return result;
-  } catch (const store::StoreFailure& failure) {
-    return std::unexpected(failure.error);  // and the session is closed, whatever state it was in
-  }
-}
-
 Result<ExecutionSnapshot> answer(Readers& readers, const DescribeExecution& request) {
-  return readers.read([&](auto& session, auto& unit) -> Result<ExecutionSnapshot> {
-    const auto* execution = find<Execution>(session, unit, request.execution_id);
-    const auto* spec = find<ExecutionSpec>(session, unit, request.execution_id);
-    if (!execution || !spec) return std::unexpected(core::not_found(request.execution_id));
-    return core::snapshot(*execution, *spec);
+  return read_of<ExecutionSnapshot>(readers, request.execution_id, [&](Reading& reading, auto& execution) {
+    const auto* lane = reading.find<Lane>({execution.lane_id});
+    return core::snapshot(execution, reading.require<ExecutionSpec>(request.execution_id),
+                          lane ? lane->state : LaneState::active);
   });
 }
 
+Result<PublicState> answer(Readers& readers, const ReadState& request) {
+  return read_of<PublicState>(readers, request.execution_id,
+                              [](Reading&, auto& execution) { return execution.state.public_state; });
+}
+
+Result<ExecutionContext> answer(Readers& readers, const ReadContext& request) {
+  return read_of<ExecutionContext>(readers, request.execution_id, [&](Reading& reading, auto& execution) {
+    const auto& spec = reading.require<ExecutionSpec>(request.execution_id);
+    return ExecutionContext{spec.execution_kind, spec.payload.data, spec.payload_encoding, execution.tags};
+  });
+}
+
+Result<Tags> answer(Readers& readers, const ReadTags& request) {
+  return read_of<Tags>(readers, request.execution_id,
+                       [](Reading&, auto& execution) { return execution.tags; });
+}
+
 Result<std::optional<std::string>> answer(Readers& readers, const ReadResult& request) {
-  return readers.read([&](auto& session, auto& unit) -> Result<std::optional<std::string>> {
-    const auto* execution = find<Execution>(session, unit, request.execution_id);
-    if (!execution) return std::unexpected(core::not_found(request.execution_id));
-    const auto key = core::result_attempt(*execution);
+  using Bytes = std::optional<std::string>;
+  return read_of<Bytes>(readers, request.execution_id, [](Reading& reading, auto& execution) -> Bytes {
+    const auto key = core::result_attempt(execution);
     if (!key) return std::nullopt;
-    const auto* attempt = find<Attempt>(session, unit, *key);
+    const auto* attempt = reading.find<Attempt>(*key);
     if (!attempt || attempt->result.data.empty()) return std::nullopt;
     return attempt->result.data;
   });
 }
 
 Result<std::vector<AttemptSnapshot>> answer(Readers& readers, const ListAttempts& request) {
-  return readers.read([&](auto& session, auto& unit) -> Result<std::vector<AttemptSnapshot>> {
-    const auto* execution = find<Execution>(session, unit, request.execution_id);
-    if (!execution) return std::unexpected(core::not_found(request.execution_id));
-    return core::attempts(*execution, session.attempts_of(request.execution_id));
+  using Attempts = std::vector<AttemptSnapshot>;
+  return read_of<Attempts>(readers, request.execution_id, [&](Reading& reading, auto& execution) {
+    return core::attempts(execution, reading.session.attempts_of(request.execution_id));
   });
 }
 
 Result<std::map<PublicState, std::int64_t>> answer(Readers& readers, const CountLane& request) {
   if (auto ok = check_lane(request.lane_id); !ok) return std::unexpected(ok.error());
-  return readers.read([&](auto& session, auto&) -> Result<std::map<PublicState, std::int64_t>> {
-    return session.count_lane(request.lane_id);
+  return readers.read([&](Reading& reading) -> Result<std::map<PublicState, std::int64_t>> {
+    return reading.session.count_lane(request.lane_id);
+  });
+}
+
+Result<BulkOperation> answer(Readers& readers, const ReadBulkOperation& request) {
+  return readers.read([&](Reading& reading) -> Result<BulkOperation> {
+    const auto* job = reading.find<BulkJob>({request.operation_id});
+    if (!job) return std::unexpected(core::no_such_operation(request.operation_id));
+    return core::view(*job);
   });
 }
 
 Result<std::vector<LeaseEventView>> answer(Readers& readers, const ReadLeaseEvents& request) {
-  if (auto ok = check_limit(request.limit); !ok) return std::unexpected(ok.error());
-  return readers.read([&](auto& session, auto&) -> Result<std::vector<LeaseEventView>> {
-    return views(session.lease_events(request.after, request.limit));
-  });
+  return events<LeaseEvent>(readers, request);
 }
-
 Result<std::vector<CompletionEventView>> answer(Readers& readers, const ReadCompletions& request) {
-  if (auto ok = check_limit(request.limit); !ok) return std::unexpected(ok.error());
-  return readers.read([&](auto& session, auto&) -> Result<std::vector<CompletionEventView>> {
-    return views(session.completion_events(request.after, request.limit));
-  });
+  return events<CompletionEvent>(readers, request);
+}
+Result<std::vector<OperatorEventView>> answer(Readers& readers, const ReadOperatorEvents& request) {
+  return events<OperatorEvent>(readers, request);
+}
+Result<std::vector<WorkerEventView>> answer(Readers& readers, const ReadWorkerEvents& request) {
+  return events<WorkerEvent>(readers, request);
 }
 
 }  // namespace flowfabric::engine

@@ -86,4 +86,11 @@ constexpr std::size_t column_count() {
   return count;
 }
 
+// Calls f.template operator()<T>() for every type of a list.
+template <class List, class F>
+constexpr void for_each_type(F&& f) {
+  boost::mp11::mp_for_each<boost::mp11::mp_transform<std::type_identity, List>>(
+      [&]<class T>(std::type_identity<T>) { f.template operator()<T>(); });
+}
+
 }  // namespace flowfabric

@@ -45,6 +45,8 @@ constexpr auto kTable = std::to_array<ErrorInfo>({
     missing(quota_policy_not_found, "quota_policy_not_found"),
     missing(stream_not_found, "stream_not_found"),
     missing(suspension_not_found, "suspension_not_found"),
+    missing(worker_not_found, "worker_not_found"),
+    missing(operation_not_found, "operation_not_found"),
     // validation
     invalid(invalid_input, "invalid_input"),
     invalid(capability_mismatch, "capability_mismatch"),
@@ -145,6 +147,7 @@ constexpr auto kTable = std::to_array<ErrorInfo>({
              "state_conflict"),
     in_state(max_retries_exhausted, "max_retries_exhausted", ErrorClass::terminal, "state_conflict"),
     in_state(max_reclaims_exceeded, "max_reclaims_exceeded", ErrorClass::terminal, "state_conflict"),
+    in_state(lane_not_accepting, "lane_not_accepting", ErrorClass::terminal, "lane_not_accepting"),
     // bugs
     broken(attempt_not_in_created_state, "attempt_not_in_created_state", 500),
     broken(invariant_violation, "invariant_violation", 500),

@@ -422,4 +422,25 @@ Result<Tags> tags_from_json(std::string_view text) {
   return tags;
 }
 
+std::string to_json(const std::vector<std::string>& strings) {
+  if (strings.empty()) return "";
+  Writer writer;
+  writer.value(strings);
+  return writer.take();
+}
+
+Result<std::vector<std::string>> strings_from_json(std::string_view text) {
+  std::vector<std::string> strings;
+  if (text.empty()) return strings;
+  const ParsedJson parsed(text);
+  const json::array* array = parsed.failure ? nullptr : parsed.value.if_array();
+  const auto refused = fail_with(ErrorCode::corruption, "list", "Not a JSON array of strings.");
+  if (array == nullptr) return refused;
+  for (const auto& value : *array) {
+    if (!value.is_string()) return refused;
+    strings.emplace_back(view(value.get_string()));
+  }
+  return strings;
+}
+
 }  // namespace flowfabric

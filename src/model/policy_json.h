@@ -1,4 +1,4 @@
-// The JSON form of an execution policy, as it is stored and as it travels.
+// The JSON forms of what is stored in one column: a policy (also as it travels), tags, a list of words.
 #pragma once
 
 #include <string>
@@ -20,5 +20,9 @@ Result<ExecutionPolicy> policy_from_json(std::string_view json);
 // An object of strings; "" for no tags.
 std::string to_json(const Tags& tags);
 Result<Tags> tags_from_json(std::string_view json);
+
+// An array of strings; "" for none.
+std::string to_json(const std::vector<std::string>& strings);
+Result<std::vector<std::string>> strings_from_json(std::string_view json);
 
 }  // namespace flowfabric

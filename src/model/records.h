@@ -2,7 +2,7 @@
 // follow from the description. Table and column names are the ones a person reads with `sqlite3` or `psql`.
 //
 // A record declares: `table`, its `Key` (a described struct whose members are the record's first columns),
-// `key()`, and `first_mutable`, the first column that may change after the insert.
+// and `key()`.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -10,10 +10,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "flowfabric/grants.h"
 #include "flowfabric/ids.h"
 #include "flowfabric/operations.h"
+#include "flowfabric/operators.h"
 #include "flowfabric/policy.h"
+#include "flowfabric/registry.h"
 #include "flowfabric/state.h"
 
 namespace flowfabric {
@@ -81,18 +85,18 @@ struct CurrentAttempt {
   std::string attempt_suspension;                       // a suspension id, or `worker_delay`
   std::optional<std::int64_t> attempt_timeout_at_ms;    // armed while leased
   std::optional<std::int64_t> attempt_timeout_left_ms;  // kept while paused
+  std::optional<std::uint32_t> fallback_tier;           // of the policy; absent: the work as submitted
   Lineage lineage;
   bool operator==(const CurrentAttempt&) const = default;
 };
 BOOST_DESCRIBE_STRUCT(CurrentAttempt, (),
                       (attempt_index, attempt_id, attempt_type, attempt_started_at_ms, attempt_resumed_at_ms,
                        attempt_suspended_at_ms, attempt_suspension, attempt_timeout_at_ms,
-                       attempt_timeout_left_ms, lineage))
+                       attempt_timeout_left_ms, fallback_tier, lineage))
 
 // The hot row: everything that changes while an execution lives.
 struct Execution {
   static constexpr const char* table = "ff_exec_core";
-  static constexpr const char* first_mutable = "lifecycle_phase";
   using Key = ExecutionId;
   Key key() const { return {partition_key, execution_id}; }
 
@@ -101,8 +105,11 @@ struct Execution {
   std::string lane_id;
   std::string namespace_;
   std::int64_t route_id{};
+  std::int64_t group_id{};
   std::int64_t created_at_ms{};
-  std::uint32_t max_reclaim_count{kDefaultMaxReclaimCount};  // of the policy: every lost lease asks for it
+  // Of the policy: every lost lease asks for the one, every end for the other.
+  std::uint32_t max_reclaim_count{kDefaultMaxReclaimCount};
+  std::optional<std::int64_t> retention_ms;
 
   StateVector state;
   std::string blocking_detail;
@@ -110,6 +117,8 @@ struct Execution {
   std::int32_t priority{};
   // Set while workers may take it; smaller is taken first (core/offer.h). Absent: not offered.
   std::optional<std::int64_t> offer_order;
+  // Reserved by a grant (ff_claim_grant) until then, and so not offered.
+  std::optional<std::int64_t> grant_expires_at_ms;
   // The earliest of its deadlines. May be early, never late.
   std::optional<std::int64_t> next_due_at_ms;
 
@@ -133,6 +142,7 @@ struct Execution {
   std::string last_failure_message;
   std::string cancellation_reason;
   std::string cancelled_by;
+  std::optional<std::int64_t> last_capability_mismatch_at_ms;
   std::optional<std::int32_t> progress_pct;
   std::string progress_message;
   std::optional<std::int64_t> progress_updated_at_ms;
@@ -141,18 +151,18 @@ struct Execution {
   bool operator==(const Execution&) const = default;
 };
 BOOST_DESCRIBE_STRUCT(Execution, (),
-                      (partition_key, execution_id, lane_id, namespace_, route_id, created_at_ms,
-                       max_reclaim_count, state, blocking_detail, flow_id, priority, offer_order,
-                       next_due_at_ms, attempt, total_attempt_count, retry_count, replay_count,
-                       lease_reclaim_count, lease_epoch, lease, last_end, delay_until_ms, deadline_at_ms,
-                       started_at_ms, terminal_at_ms, last_transition_at_ms, last_mutation_at_ms,
-                       failure_reason, last_failure_message, cancellation_reason, cancelled_by, progress_pct,
-                       progress_message, progress_updated_at_ms, tags))
+                      (partition_key, execution_id, lane_id, namespace_, route_id, group_id, created_at_ms,
+                       max_reclaim_count, retention_ms, state, blocking_detail, flow_id, priority,
+                       offer_order, grant_expires_at_ms, next_due_at_ms, attempt, total_attempt_count,
+                       retry_count, replay_count, lease_reclaim_count, lease_epoch, lease, last_end,
+                       delay_until_ms, deadline_at_ms, started_at_ms, terminal_at_ms, last_transition_at_ms,
+                       last_mutation_at_ms, failure_reason, last_failure_message, cancellation_reason,
+                       cancelled_by, last_capability_mismatch_at_ms, progress_pct, progress_message,
+                       progress_updated_at_ms, tags))
 
 // What the caller submitted; never changes.
 struct ExecutionSpec {
   static constexpr const char* table = "ff_exec_spec";
-  static constexpr const char* first_mutable = nullptr;
   using Key = ExecutionId;
   Key key() const { return {partition_key, execution_id}; }
 
@@ -182,7 +192,6 @@ BOOST_DESCRIBE_STRUCT(AttemptKey, (), (partition_key, execution_id, attempt_inde
 // The history of one ended attempt, with its result.
 struct Attempt {
   static constexpr const char* table = "ff_attempt";
-  static constexpr const char* first_mutable = nullptr;
   using Key = AttemptKey;
   Key key() const { return {partition_key, execution_id, attempt_index}; }
 
@@ -201,6 +210,7 @@ struct Attempt {
   std::int64_t terminal_at_ms{};
   std::string failure_reason;
   std::string failure_category;
+  std::optional<std::uint32_t> fallback_tier;
   Lineage lineage;
   Bytes result;
 
@@ -209,7 +219,7 @@ struct Attempt {
 BOOST_DESCRIBE_STRUCT(Attempt, (),
                       (partition_key, execution_id, attempt_index, attempt_id, attempt_type, attempt_state,
                        lease_id, lease_epoch, worker_id, worker_instance_id, started_at_ms, resumed_at_ms,
-                       terminal_at_ms, failure_reason, failure_category, lineage, result))
+                       terminal_at_ms, failure_reason, failure_category, fallback_tier, lineage, result))
 
 struct LaneKey {
   std::string lane_id;
@@ -219,16 +229,16 @@ BOOST_DESCRIBE_STRUCT(LaneKey, (), (lane_id))
 
 struct Lane {
   static constexpr const char* table = "ff_lane_registry";
-  static constexpr const char* first_mutable = nullptr;
   using Key = LaneKey;
   Key key() const { return {lane_id}; }
 
   std::string lane_id;
   std::int64_t registered_at_ms{};
   std::string registered_by;
+  LaneState state{LaneState::active};
   bool operator==(const Lane&) const = default;
 };
-BOOST_DESCRIBE_STRUCT(Lane, (), (lane_id, registered_at_ms, registered_by))
+BOOST_DESCRIBE_STRUCT(Lane, (), (lane_id, registered_at_ms, registered_by, state))
 
 struct RouteKey {
   std::int64_t route_id{};
@@ -240,17 +250,162 @@ BOOST_DESCRIBE_STRUCT(RouteKey, (), (route_id))
 // which work is offered (core/offer.h).
 struct Route {
   static constexpr const char* table = "ff_route";
-  static constexpr const char* first_mutable = nullptr;
   using Key = RouteKey;
   Key key() const { return {route_id}; }
 
   std::int64_t route_id{};
   std::string lane_id;
   std::string namespace_;
-  std::string required_capabilities;  // sorted, comma-joined
+  std::string required_capabilities;           // sorted, comma-joined
+  std::optional<std::int64_t> next_due_at_ms;  // when to look for a capable worker for what is blocked on it
   bool operator==(const Route&) const = default;
 };
-BOOST_DESCRIBE_STRUCT(Route, (), (route_id, lane_id, namespace_, required_capabilities))
+BOOST_DESCRIBE_STRUCT(Route, (), (route_id, lane_id, namespace_, required_capabilities, next_due_at_ms))
+
+struct GroupKey {
+  std::int64_t group_id{};
+  auto operator<=>(const GroupKey&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(GroupKey, (), (group_id))
+
+// A distinct combination of lane, namespace and kind: few, registered once. Listings walk the executions of a
+// group and state by age, and merge the groups that a filter matches (engine/listing.h).
+struct Group {
+  static constexpr const char* table = "ff_exec_group";
+  using Key = GroupKey;
+  Key key() const { return {group_id}; }
+
+  std::int64_t group_id{};
+  std::string lane_id;
+  std::string namespace_;
+  std::string execution_kind;
+  bool operator==(const Group&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Group, (), (group_id, lane_id, namespace_, execution_kind))
+
+struct ExecutionTagKey {
+  std::string tag_key;
+  std::string tag_value;
+  std::int64_t created_at_ms{};  // of the execution: a listing walks one tag's executions by age
+  std::uint16_t partition_key{};
+  Uuid execution_id;
+  auto operator<=>(const ExecutionTagKey&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(ExecutionTagKey, (),
+                      (tag_key, tag_value, created_at_ms, partition_key, execution_id))
+
+// One tag of an execution, for looking it up; the execution's own `tags` say the same.
+struct ExecutionTag {
+  static constexpr const char* table = "ff_exec_tag";
+  using Key = ExecutionTagKey;
+  Key key() const { return entry; }
+
+  ExecutionTagKey entry;
+  bool operator==(const ExecutionTag&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(ExecutionTag, (), (entry))
+
+// The live grant of an execution.
+struct Grant {
+  static constexpr const char* table = "ff_claim_grant";
+  using Key = ExecutionId;
+  Key key() const { return {partition_key, execution_id}; }
+
+  std::uint16_t partition_key{};
+  Uuid execution_id;
+  Uuid grant_id;
+  GrantKind kind{};
+  std::string worker_id;
+  std::string worker_instance_id;
+  std::string lane_id;
+  std::string worker_capabilities;  // sorted, comma-joined
+  std::string capability_hash;
+  std::string route_snapshot_json;
+  std::string admission_summary;
+  std::int64_t issued_at_ms{};
+  std::int64_t expires_at_ms{};
+  bool operator==(const Grant&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Grant, (),
+                      (partition_key, execution_id, grant_id, kind, worker_id, worker_instance_id, lane_id,
+                       worker_capabilities, capability_hash, route_snapshot_json, admission_summary,
+                       issued_at_ms, expires_at_ms))
+
+struct WorkerKey {
+  std::string namespace_;
+  std::string worker_instance_id;
+  auto operator<=>(const WorkerKey&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(WorkerKey, (), (namespace_, worker_instance_id))
+
+struct Worker {
+  static constexpr const char* table = "ff_worker_registry";
+  using Key = WorkerKey;
+  Key key() const { return {namespace_, worker_instance_id}; }
+
+  std::string namespace_;
+  std::string worker_instance_id;
+  std::string worker_id;
+  std::vector<std::string> lanes;  // sorted
+  std::string capabilities_csv;    // sorted
+  std::int64_t last_heartbeat_ms{};
+  std::int64_t liveness_ttl_ms{};
+  std::int64_t registered_at_ms{};
+  std::optional<std::int64_t> next_due_at_ms;  // when it is swept, unless it is heard of again
+  bool operator==(const Worker&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Worker, (),
+                      (namespace_, worker_instance_id, worker_id, lanes, capabilities_csv, last_heartbeat_ms,
+                       liveness_ttl_ms, registered_at_ms, next_due_at_ms))
+
+struct BulkJobKey {
+  OperationId operation_id;
+  auto operator<=>(const BulkJobKey&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(BulkJobKey, (), (operation_id))
+
+// What the filter of a bulk operation asks for, in columns.
+struct BulkFilter {
+  std::optional<std::string> filter_lane;
+  std::string filter_states;  // comma-joined
+  std::optional<std::string> filter_namespace;
+  std::optional<std::string> filter_kind;
+  std::optional<FlowId> filter_flow_id;
+  Tags filter_tags;
+  std::optional<std::int64_t> filter_created_after_ms;
+  std::optional<std::int64_t> filter_created_before_ms;
+  bool operator==(const BulkFilter&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(BulkFilter, (),
+                      (filter_lane, filter_states, filter_namespace, filter_kind, filter_flow_id, filter_tags,
+                       filter_created_after_ms, filter_created_before_ms))
+
+// A bulk operation, and how far it has come.
+struct BulkJob {
+  static constexpr const char* table = "ff_bulk_operation";
+  using Key = BulkJobKey;
+  Key key() const { return {operation_id}; }
+
+  OperationId operation_id;
+  BulkAction action{};
+  BulkState state{};
+  BulkFilter filter;
+  std::string reason;
+  std::int32_t new_priority{};
+  std::optional<std::uint32_t> rate_per_second;
+  std::string cursor;  // of the listing: everything before it is done
+  std::uint64_t matched{};
+  std::uint64_t done{};
+  std::uint64_t failed{};
+  std::string last_error;
+  std::int64_t created_at_ms{};
+  std::optional<std::int64_t> ended_at_ms;
+  std::optional<std::int64_t> next_due_at_ms;  // of its next step, while it runs; of its removal afterwards
+  bool operator==(const BulkJob&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(BulkJob, (),
+                      (operation_id, action, state, filter, reason, new_priority, rate_per_second, cursor,
+                       matched, done, failed, last_error, created_at_ms, ended_at_ms, next_due_at_ms))
 
 struct CreateDedupKey {
   std::string namespace_;
@@ -262,7 +417,6 @@ BOOST_DESCRIBE_STRUCT(CreateDedupKey, (), (namespace_, idempotency_key))
 // An idempotency key inside its window, and the execution it made.
 struct CreateDedup {
   static constexpr const char* table = "ff_create_dedup";
-  static constexpr const char* first_mutable = "partition_key";
   using Key = CreateDedupKey;
   Key key() const { return {namespace_, idempotency_key}; }
 
@@ -320,6 +474,40 @@ BOOST_DESCRIBE_STRUCT(CompletionEvent, (),
                       (event_id, partition_key, execution_id, flow_id, outcome, occurred_at_ms, namespace_,
                        instance_tag, tags))
 
+struct OperatorEvent {
+  static constexpr const char* table = "ff_operator_event";
+
+  std::int64_t event_id{};
+  std::uint16_t partition_key{};
+  Uuid execution_id;
+  OperatorEventType event_type{};
+  Tags details;
+  std::int64_t occurred_at_ms{};
+  std::string namespace_;
+  std::string instance_tag;
+  Tags tags;
+  bool operator==(const OperatorEvent&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(OperatorEvent, (),
+                      (event_id, partition_key, execution_id, event_type, details, occurred_at_ms, namespace_,
+                       instance_tag, tags))
+
+struct WorkerEvent {
+  static constexpr const char* table = "ff_worker_registry_event";
+
+  std::int64_t event_id{};
+  std::string namespace_;
+  std::string worker_instance_id;
+  std::string worker_id;
+  WorkerEventKind event_kind{};
+  std::string reason;
+  std::int64_t occurred_at_ms{};
+  bool operator==(const WorkerEvent&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(WorkerEvent, (),
+                      (event_id, namespace_, worker_instance_id, worker_id, event_kind, reason,
+                       occurred_at_ms))
+
 // Live counts by (lane, public state): only ever changed by deltas.
 struct LaneCountKey {
   std::string lane_id;
@@ -329,14 +517,28 @@ struct LaneCountKey {
 BOOST_DESCRIBE_STRUCT(LaneCountKey, (), (lane_id, public_state))
 
 // Everything below a store is written over these lists: a new record is added here, and nowhere else.
-using Records = boost::mp11::mp_list<Execution, ExecutionSpec, Attempt, Lane, Route, CreateDedup>;
-using Events = boost::mp11::mp_list<LeaseEvent, CompletionEvent>;
+using Records = boost::mp11::mp_list<Execution, ExecutionSpec, Attempt, ExecutionTag, Grant, Lane, Route, Group,
+                                     CreateDedup, Worker, BulkJob>;
+using Events = boost::mp11::mp_list<LeaseEvent, CompletionEvent, OperatorEvent, WorkerEvent>;
 
 // Records with a clock of their own.
 template <class Record>
 inline constexpr bool has_clock = requires(Record r) {
   r.next_due_at_ms;
 };
-using ClockedRecords = boost::mp11::mp_list<Execution, CreateDedup>;
+template <class Record>
+using HasClock = std::bool_constant<has_clock<Record>>;
+using ClockedRecords = boost::mp11::mp_copy_if<Records, HasClock>;
+
+// Records whose key begins with that of an execution: removed with it, seen or unseen.
+using OwnedRecords = boost::mp11::mp_list<Execution, ExecutionSpec, Attempt, Grant>;
+template <class Record>
+inline constexpr bool is_owned = boost::mp11::mp_contains<OwnedRecords, Record>::value;
+inline const ExecutionId& owner_of(const ExecutionId& key) {
+  return key;
+}
+inline ExecutionId owner_of(const AttemptKey& key) {
+  return {key.partition_key, key.execution_id};
+}
 
 }  // namespace flowfabric

@@ -157,6 +157,23 @@ Result<void> check_create_tag(std::string_view key, std::string_view value) {
   return {};
 }
 
+Result<void> check_tag(std::string_view key, std::string_view value) {
+  if (auto checked = check_create_tag(key, value); !checked) return checked;
+  const auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  const auto dot = key.find('.');
+  const bool whole = dot != key.npos && dot > 0 && dot + 1 < key.size();
+  const auto caller = key.substr(0, dot);
+  const auto field = whole ? key.substr(dot + 1) : std::string_view();
+  const bool valid = whole && caller[0] >= 'a' && caller[0] <= 'z' && std::ranges::all_of(caller, is_word) &&
+                     field[0] != '.' &&
+                     std::ranges::all_of(field, [&](char c) { return is_word(c) || c == '.'; });
+  if (valid) return {};
+  return fail_with(ErrorCode::invalid_tag_key, std::string(key),
+                   "A tag's key is caller.field, in lower-case letters, digits and underscores.");
+}
+
 Result<std::vector<std::string>> normalize_capabilities(std::string_view side,
                                                         std::vector<std::string> tokens) {
   for (const std::string& token : tokens) {

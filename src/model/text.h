@@ -21,6 +21,8 @@ Result<void> check_namespace(std::string_view name);
 Result<void> check_worker_name(std::string_view field, std::string_view name);
 // Tags given at create: any key of 1–256 bytes (`invalid_tag_key`), any value; both UTF-8 without NUL.
 Result<void> check_create_tag(std::string_view key, std::string_view value);
+// Tags set later: keys are `caller.field`, lower case (`invalid_tag_key`).
+Result<void> check_tag(std::string_view key, std::string_view value);
 
 // Sorted, without duplicates. Refuses with `invalid_capabilities`, detail `<side>:<why>`, where side is
 // `required` or `worker` and why is empty_token, comma_in_token, control_or_whitespace, too_many_tokens or

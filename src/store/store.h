@@ -6,12 +6,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "core/listing.h"
 #include "core/unit.h"
 #include "model/partition.h"
 #include "model/records.h"
@@ -23,7 +25,67 @@ struct StoreFailure {
 };
 
 // A record whose time has come.
-using DueKey = std::variant<ExecutionId, CreateDedupKey>;
+template <class Record>
+struct Due {
+  typename Record::Key key;
+  auto operator<=>(const Due&) const = default;
+};
+using DueKey = boost::mp11::mp_rename<boost::mp11::mp_transform<Due, ClockedRecords>, std::variant>;
+
+// A walk along one index of executions, by time of creation.
+struct ListScan {
+  struct Everything {};
+  struct InGroup {
+    std::int64_t group_id{};
+    PublicState state{};
+  };
+  struct InFlow {
+    FlowId flow_id;
+  };
+  struct Tagged {
+    std::string key;
+    std::string value;
+  };
+  std::variant<Everything, InGroup, InFlow, Tagged> of;
+  ListOrder order{};
+  std::optional<core::ListPosition> after;
+  std::size_t limit{};
+};
+
+// Which groups a filter matches; what is absent matches any.
+struct GroupFilter {
+  std::optional<std::string> lane_id;
+  std::optional<std::string> namespace_;
+  std::optional<std::string> execution_kind;
+};
+
+struct ExpiredLeaseScan {
+  std::int64_t now_ms{};
+  std::int64_t as_of_ms{};
+  std::optional<std::string> namespace_;
+  std::optional<core::ListPosition> after;  // the time is that of the expiry
+  std::size_t limit{};
+};
+
+// A page of a table's keys, or of an event log, to be filled in.
+template <class Record>
+struct KeyPage {
+  std::optional<typename Record::Key> after;
+  std::size_t limit{};
+  std::vector<typename Record::Key> found{};
+};
+template <class Event>
+struct EventPage {
+  std::int64_t after{};
+  std::size_t limit{};
+  std::vector<Event> found{};
+};
+template <class T>
+using KeyPagePointer = KeyPage<T>*;
+template <class T>
+using EventPagePointer = EventPage<T>*;
+using AnyKeyPage = boost::mp11::mp_rename<boost::mp11::mp_transform<KeyPagePointer, Records>, std::variant>;
+using AnyEventPage = boost::mp11::mp_rename<boost::mp11::mp_transform<EventPagePointer, Events>, std::variant>;
 
 class Session : public core::Loader {
  public:
@@ -40,9 +102,32 @@ class Session : public core::Loader {
   virtual std::vector<DueKey> due(std::int64_t now_ms, std::size_t limit) = 0;
   virtual std::optional<std::int64_t> next_due() = 0;
   virtual std::vector<Attempt> attempts_of(const ExecutionId& id) = 0;
-  virtual std::vector<LeaseEvent> lease_events(std::int64_t after, std::size_t limit) = 0;
-  virtual std::vector<CompletionEvent> completion_events(std::int64_t after, std::size_t limit) = 0;
   virtual std::map<PublicState, std::int64_t> count_lane(const std::string& lane) = 0;
+  // Counted row by row, for the consistency check.
+  virtual std::map<LaneCountKey, std::int64_t> count_executions() = 0;
+  virtual std::map<LaneCountKey, std::int64_t> lane_counts() = 0;
+  virtual std::vector<core::ListPosition> scan(const ListScan& scan) = 0;
+  virtual std::vector<Group> groups(const GroupFilter& filter, std::size_t limit) = 0;
+  virtual std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) = 0;
+  // When the oldest event happened that may be trimmed.
+  virtual std::optional<std::int64_t> oldest_event() = 0;
+
+  virtual void fill(AnyKeyPage page) = 0;
+  virtual void fill(AnyEventPage page) = 0;
+
+  template <class Record>
+  std::vector<typename Record::Key> keys_after(std::optional<typename Record::Key> after,
+                                               std::size_t limit) {
+    KeyPage<Record> page{std::move(after), limit};
+    fill(AnyKeyPage(&page));
+    return std::move(page.found);
+  }
+  template <class Event>
+  std::vector<Event> events_after(std::int64_t after, std::size_t limit) {
+    EventPage<Event> page{after, limit};
+    fill(AnyEventPage(&page));
+    return std::move(page.found);
+  }
 };
 
 class Store {

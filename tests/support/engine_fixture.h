@@ -91,6 +91,8 @@ class EngineFixture : public ::testing::Test {
   }
   // Something was created behind the fixture's back, and is to be looked at in the end.
   void remember(const ExecutionId& id) { created_.push_back(id); }
+  // It was removed after its retention.
+  void forget(const ExecutionId& id) { std::erase(created_, id); }
 
   template <class Request>
   typename Request::Answer must(Request request) {
@@ -227,7 +229,8 @@ class EngineFixture : public ::testing::Test {
     check_events(seen.execution, seen.lease_events);
     check_events(seen.execution, seen.completions);
     const bool terminal = seen.execution.state.lifecycle_phase == LifecyclePhase::terminal;
-    EXPECT_EQ(seen.completions.size(), terminal ? 1u : 0u) << "one completion event per end";
+    EXPECT_EQ(seen.completions.size(), seen.execution.replay_count + (terminal ? 1u : 0u))
+        << "one completion event per end";
     auto& epoch = epochs_[id];
     EXPECT_GE(seen.execution.lease_epoch, epoch) << "I10";
     epoch = seen.execution.lease_epoch;

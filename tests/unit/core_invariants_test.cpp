@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "core/context.h"
 #include "core/invariants.h"
 #include "core/offer.h"
 #include "core/transition.h"
@@ -8,6 +9,7 @@ namespace flowfabric::core {
 namespace {
 
 constexpr std::int64_t kNow = 1'700'000'000'000;
+const Context kAt{.now_ms = kNow};
 
 // A sound execution in each phase, built by hand: the spec's vectors, not the code's.
 Execution settled(StateVector state) {
@@ -18,7 +20,7 @@ Execution settled(StateVector state) {
 }
 void settle_indexes(Execution& execution) {
   execution.offer_order = offer_order(execution);
-  execution.next_due_at_ms = earliest_clock(execution);
+  execution.next_due_at_ms = earliest_clock(execution, kAt);
 }
 
 Execution waiting() {
@@ -98,7 +100,7 @@ Broken broken_by(Execution execution, const std::function<void(Execution&)>& cha
   change(execution);
   execution.state.public_state = derive_public_state(execution.state);
   settle_indexes(execution);
-  return broken_invariants(nullptr, execution);
+  return broken_invariants(nullptr, execution, kAt);
 }
 
 bool names(const Broken& broken, const std::string& words) {
@@ -110,9 +112,9 @@ bool names(const Broken& broken, const std::string& words) {
 
 TEST(Invariants, HoldForEveryPhase) {
   for (const auto& execution : {waiting(), delayed(), running(), lost(), suspended(), ended()}) {
-    EXPECT_EQ(broken_invariants(nullptr, execution), Broken{})
+    EXPECT_EQ(broken_invariants(nullptr, execution, kAt), Broken{})
         << enum_name(execution.state.lifecycle_phase) << "/" << enum_name(execution.state.ownership_state);
-    EXPECT_EQ(broken_invariants(&execution, execution), Broken{});
+    EXPECT_EQ(broken_invariants(&execution, execution, kAt), Broken{});
   }
 }
 
@@ -177,7 +179,7 @@ TEST(Invariants, AnEndWithoutAnyAttemptKeepsTheAttemptState) {
     auto execution = ended();
     execution.total_attempt_count = 0;
     execution.state.attempt_state = attempt;
-    EXPECT_EQ(broken_invariants(nullptr, execution), Broken{}) << enum_name(attempt);
+    EXPECT_EQ(broken_invariants(nullptr, execution, kAt), Broken{}) << enum_name(attempt);
   }
 }
 
@@ -185,52 +187,52 @@ TEST(Invariants, TheEpochNeverDecreases) {
   auto before = running();
   before.lease_epoch = 5;
   auto after = before;
-  EXPECT_EQ(broken_invariants(&before, after), Broken{});
+  EXPECT_EQ(broken_invariants(&before, after, kAt), Broken{});
   after.lease_epoch = 6;
-  EXPECT_EQ(broken_invariants(&before, after), Broken{});
+  EXPECT_EQ(broken_invariants(&before, after, kAt), Broken{});
   after.lease_epoch = 4;
-  EXPECT_TRUE(names(broken_invariants(&before, after), "I10"));
+  EXPECT_TRUE(names(broken_invariants(&before, after, kAt), "I10"));
 }
 
 TEST(Invariants, ThePublicStateIsTheDerivedOne) {
   auto execution = waiting();
   execution.state.public_state = PublicState::resumable;
-  EXPECT_TRUE(names(broken_invariants(nullptr, execution), "public state"));
+  EXPECT_TRUE(names(broken_invariants(nullptr, execution, kAt), "public state"));
 }
 
 TEST(Invariants, WhatIsOfferedIsOfferedInItsPlace) {
   auto hidden = waiting();
   hidden.offer_order.reset();
-  EXPECT_TRUE(names(broken_invariants(nullptr, hidden), "offered"));
+  EXPECT_TRUE(names(broken_invariants(nullptr, hidden, kAt), "offered"));
   auto misplaced = waiting();
   ++*misplaced.offer_order;
-  EXPECT_TRUE(names(broken_invariants(nullptr, misplaced), "offered"));
+  EXPECT_TRUE(names(broken_invariants(nullptr, misplaced, kAt), "offered"));
   auto taken = running();
   taken.offer_order = 1;
-  EXPECT_TRUE(names(broken_invariants(nullptr, taken), "offered"));
+  EXPECT_TRUE(names(broken_invariants(nullptr, taken, kAt), "offered"));
 }
 
 TEST(Invariants, TheClockMayBeEarlyButNeverLate) {
   auto execution = delayed();
   execution.next_due_at_ms = *execution.delay_until_ms - 1;
-  EXPECT_EQ(broken_invariants(nullptr, execution), Broken{});
+  EXPECT_EQ(broken_invariants(nullptr, execution, kAt), Broken{});
   execution.next_due_at_ms = *execution.delay_until_ms + 1;
-  EXPECT_TRUE(names(broken_invariants(nullptr, execution), "clock"));
+  EXPECT_TRUE(names(broken_invariants(nullptr, execution, kAt), "clock"));
   execution.next_due_at_ms.reset();
-  EXPECT_TRUE(names(broken_invariants(nullptr, execution), "clock"));
+  EXPECT_TRUE(names(broken_invariants(nullptr, execution, kAt), "clock"));
 }
 
 TEST(Invariants, TheEarliestClockCounts) {
   auto execution = running();
   execution.attempt.attempt_timeout_at_ms = kNow + 20'000;
-  EXPECT_EQ(earliest_clock(execution), kNow + 20'000);
+  EXPECT_EQ(earliest_clock(execution, kAt), kNow + 20'000);
   execution.deadline_at_ms = kNow + 10'000;
-  EXPECT_EQ(earliest_clock(execution), kNow + 10'000);
+  EXPECT_EQ(earliest_clock(execution, kAt), kNow + 10'000);
   execution.deadline_at_ms = kNow + 90'000;
   execution.attempt.attempt_timeout_at_ms = kNow + 80'000;
-  EXPECT_EQ(earliest_clock(execution), kNow + 30'000) << "the lease's";
-  EXPECT_EQ(earliest_clock(ended()), std::nullopt);
-  EXPECT_EQ(earliest_clock(waiting()), std::nullopt);
+  EXPECT_EQ(earliest_clock(execution, kAt), kNow + 30'000) << "the lease's";
+  EXPECT_EQ(earliest_clock(ended(), kAt), std::nullopt);
+  EXPECT_EQ(earliest_clock(waiting(), kAt), std::nullopt);
 }
 
 }  // namespace

@@ -14,7 +14,10 @@ constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
 std::optional<std::uint64_t> wait(const RetryPolicy& policy, std::uint32_t retries,
                                   const std::string& category = "transient", std::uint64_t seed = 1) {
   Random random(seed);
-  return retry_after_ms(policy, retries, category, random);
+  const auto next = next_try({.retry_policy = policy}, retries, std::nullopt, category, random);
+  if (!next) return std::nullopt;
+  EXPECT_EQ(next->fallback_tier, std::nullopt);
+  return next->wait_ms;
 }
 
 RetryPolicy exponential(ExponentialBackoff backoff, std::uint32_t max_retries = 1000) {
@@ -23,7 +26,27 @@ RetryPolicy exponential(ExponentialBackoff backoff, std::uint32_t max_retries = 
 
 TEST(Retry, WithoutAPolicyThereIsNone) {
   Random random(1);
-  EXPECT_EQ(retry_after_ms(std::nullopt, 0, "transient", random), std::nullopt);
+  EXPECT_EQ(next_try({}, 0, std::nullopt, "transient", random), std::nullopt);
+}
+
+TEST(Retry, FallbackTiersFollowOneAnother) {
+  Random random(1);
+  ExecutionPolicy policy;
+  policy.fallback_policy = FallbackPolicy{.tiers = {{"a", "m", std::nullopt}, {"b", "m", std::nullopt}}};
+  EXPECT_EQ(next_try(policy, 0, std::nullopt, "transient", random), (NextTry{std::nullopt, 0}));
+  EXPECT_EQ(next_try(policy, 0, 0, "transient", random), (NextTry{std::nullopt, 1}));
+  EXPECT_EQ(next_try(policy, 0, 1, "transient", random), std::nullopt);
+  EXPECT_EQ(next_try(policy, 0, std::nullopt, "permanent", random), std::nullopt);
+}
+
+TEST(Retry, TheRetryPolicyGivesFallbackTiersTheirWaitAndTheirCategories) {
+  Random random(1);
+  ExecutionPolicy policy;
+  policy.fallback_policy = FallbackPolicy{.tiers = {{"a", "m", std::nullopt}, {"b", "m", std::nullopt}}};
+  policy.retry_policy = RetryPolicy{.max_retries = 0, .retryable_categories = {"timeout"}};
+  EXPECT_EQ(next_try(policy, 0, std::nullopt, "timeout", random), (NextTry{1000, 0}));
+  EXPECT_EQ(next_try(policy, 0, 0, "timeout", random), (NextTry{2000, 1}));
+  EXPECT_EQ(next_try(policy, 0, std::nullopt, "transient", random), std::nullopt);
 }
 
 TEST(Retry, TheFirstAttemptIsNotCounted) {

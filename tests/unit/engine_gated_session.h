@@ -90,12 +90,18 @@ class GatedSession final : public store::Session {
   }
   std::optional<std::int64_t> next_due() override { return inner_->next_due(); }
   std::vector<Attempt> attempts_of(const ExecutionId& id) override { return inner_->attempts_of(id); }
-  std::vector<LeaseEvent> lease_events(std::int64_t after, std::size_t limit) override {
-    return inner_->lease_events(after, limit);
+  std::map<LaneCountKey, std::int64_t> count_executions() override { return inner_->count_executions(); }
+  std::map<LaneCountKey, std::int64_t> lane_counts() override { return inner_->lane_counts(); }
+  std::vector<core::ListPosition> scan(const store::ListScan& scan) override { return inner_->scan(scan); }
+  std::vector<Group> groups(const store::GroupFilter& filter, std::size_t limit) override {
+    return inner_->groups(filter, limit);
   }
-  std::vector<CompletionEvent> completion_events(std::int64_t after, std::size_t limit) override {
-    return inner_->completion_events(after, limit);
+  std::vector<ExecutionId> expired_leases(const store::ExpiredLeaseScan& scan) override {
+    return inner_->expired_leases(scan);
   }
+  std::optional<std::int64_t> oldest_event() override { return inner_->oldest_event(); }
+  void fill(store::AnyKeyPage page) override { inner_->fill(page); }
+  void fill(store::AnyEventPage page) override { inner_->fill(page); }
   std::map<PublicState, std::int64_t> count_lane(const std::string& lane) override {
     return inner_->count_lane(lane);
   }

@@ -1,5 +1,7 @@
 #include "store/memory/memory_store.h"
 
+#include <deque>
+#include <limits>
 #include <mutex>
 #include <set>
 
@@ -15,7 +17,16 @@ using core::Unit;
 template <class Record>
 using Table = std::map<typename Record::Key, std::shared_ptr<const Record>>;
 template <class Event>
-using Log = std::vector<Event>;
+struct Log {
+  std::deque<Event> events;
+  std::int64_t first_id{1};
+};
+
+using ByAge = std::set<core::ListPosition>;
+
+core::ListPosition position_of(const Execution& execution) {
+  return {execution.created_at_ms, execution.key()};
+}
 
 struct Database {
   std::mutex mutex;  // held for the length of a transaction
@@ -28,6 +39,10 @@ struct Database {
   std::map<std::int64_t, std::set<Offer>> offers;
   std::set<std::pair<std::int64_t, DueKey>> due;
   std::map<std::string, std::set<std::int64_t>> lane_routes;
+  ByAge by_age;
+  std::map<std::pair<std::int64_t, PublicState>, ByAge> group_members;
+  std::map<FlowId, ByAge> flow_members;
+  std::map<std::int64_t, ByAge> blocked_on_route;
 
   template <class Record>
   Table<Record>& table() {
@@ -49,17 +64,23 @@ struct Database {
     };
     if (!record) return;
     if constexpr (has_clock<Record>) {
-      if (record->next_due_at_ms) update(due, std::pair(*record->next_due_at_ms, DueKey(record->key())));
+      if (record->next_due_at_ms) update(due, std::pair(*record->next_due_at_ms, DueKey(Due<Record>{record->key()})));
     }
     if constexpr (std::is_same_v<Record, Execution>) {
       if (record->offer_order) update(offers[record->route_id], Offer{*record->offer_order, record->key()});
+      update(by_age, position_of(*record));
+      update(group_members[{record->group_id, record->state.public_state}], position_of(*record));
+      if (record->flow_id) update(flow_members[*record->flow_id], position_of(*record));
+      if (record->state.eligibility_state == EligibilityState::blocked_by_route) {
+        update(blocked_on_route[record->route_id], position_of(*record));
+      }
     }
     if constexpr (std::is_same_v<Record, Route>) update(lane_routes[record->lane_id], record->route_id);
   }
 
   template <class Record>
-  void write(const Slot<Record>& slot) {
-    index<Record>(slot.stored.get(), false);
+  void write(const Slot<Record>& slot, bool is_stored) {
+    if (is_stored) index<Record>(slot.stored.get(), false);
     index<Record>(slot.changed.get(), true);
     if (slot.changed)
       table<Record>().insert_or_assign(slot.key, slot.changed);
@@ -67,25 +88,76 @@ struct Database {
       table<Record>().erase(slot.key);
   }
 
+  template <class Record>
+  void erase_of(const ExecutionId& id) {
+    auto& all = table<Record>();
+    std::vector<typename Record::Key> keys;
+    for (auto it = all.lower_bound(first_key<Record>(id)); it != all.end() && owner_of(it->first) == id; ++it) {
+      index<Record>(it->second.get(), false);
+      keys.push_back(it->first);
+    }
+    for (const auto& key : keys) all.erase(key);
+  }
+
+  template <class Record>
+  static typename Record::Key first_key(const ExecutionId& id) {
+    if constexpr (std::is_same_v<typename Record::Key, ExecutionId>)
+      return id;
+    else
+      return {id.partition, id.uuid, 0};
+  }
+
   template <class Event>
   void append(const std::vector<Event>& events) {
+    auto& log = this->log<Event>();
     for (auto event : events) {
-      event.event_id = static_cast<std::int64_t>(log<Event>().size()) + 1;
-      log<Event>().push_back(std::move(event));
+      event.event_id = log.first_id + static_cast<std::int64_t>(log.events.size());
+      log.events.push_back(std::move(event));
+    }
+  }
+
+  // The newest event stays, so that numbering goes on.
+  template <class Event>
+  void trim(std::int64_t before_ms) {
+    auto& log = this->log<Event>();
+    while (log.events.size() > 1 && log.events.front().occurred_at_ms < before_ms) {
+      log.events.pop_front();
+      ++log.first_id;
     }
   }
 
   template <class Event>
   std::vector<Event> events_after(std::int64_t after, std::size_t limit) {
-    const auto& all = log<Event>();
+    const auto& log = this->log<Event>();
     std::vector<Event> page;
-    for (auto i = static_cast<std::size_t>(std::max<std::int64_t>(after, 0));
-         i < all.size() && page.size() < limit; ++i) {
-      page.push_back(all[i]);
+    for (auto i = static_cast<std::size_t>(std::max<std::int64_t>(after + 1 - log.first_id, 0));
+         i < log.events.size() && page.size() < limit; ++i) {
+      page.push_back(log.events[i]);
     }
     return page;
   }
+
+  const ByAge& members(const ListScan::Everything&) { return by_age; }
+  const ByAge& members(const ListScan::InGroup& group) { return group_members[{group.group_id, group.state}]; }
+  const ByAge& members(const ListScan::InFlow& flow) { return flow_members[flow.flow_id]; }
 };
+
+template <class Set>
+std::vector<core::ListPosition> walk(const Set& set, const ListScan& scan) {
+  std::vector<core::ListPosition> found;
+  if (scan.order == ListOrder::oldest) {
+    for (auto it = scan.after ? set.upper_bound(*scan.after) : set.begin();
+         it != set.end() && found.size() < scan.limit; ++it) {
+      found.push_back(*it);
+    }
+    return found;
+  }
+  for (auto it = scan.after ? set.lower_bound(*scan.after) : set.end();
+       it != set.begin() && found.size() < scan.limit;) {
+    found.push_back(*--it);
+  }
+  return found;
+}
 
 class MemorySession final : public Session {
  public:
@@ -101,14 +173,18 @@ class MemorySession final : public Session {
   }
 
   void load(Unit& unit) override {
-    boost::mp11::mp_for_each<boost::mp11::mp_transform<std::type_identity, Records>>(
-        [&]<class Record>(std::type_identity<Record>) {
-          for (const auto& key : std::exchange(unit.wanted<Record>(), {})) {
-            const auto& table = database_->table<Record>();
-            const auto it = table.find(key);
-            unit.put<Record>(key, it == table.end() ? nullptr : it->second);
-          }
-        });
+    for_each_type<Records>([&]<class Record>() {
+      for (const auto& key : std::exchange(unit.wanted<Record>(), {})) {
+        const auto& table = database_->table<Record>();
+        const auto it = table.find(key);
+        unit.put<Record>(key, it == table.end() ? nullptr : it->second);
+      }
+    });
+    for_each_type<core::Questions>([&]<class Question>() {
+      for (const auto& question : std::exchange(unit.wanted_answers<Question>(), {})) {
+        unit.put_answer(question, answer(question));
+      }
+    });
     for (const auto& lane : std::exchange(unit.wanted_routes(), {})) {
       std::vector<Route> routes;
       for (const auto id : database_->lane_routes[lane])
@@ -127,12 +203,17 @@ class MemorySession final : public Session {
   }
 
   void commit(Unit& unit) override {
-    boost::mp11::mp_for_each<boost::mp11::mp_transform<std::type_identity, Records>>(
-        [&]<class Record>(std::type_identity<Record>) {
-          unit.for_each_dirty<Record>([&](const Slot<Record>& slot) { database_->write(slot); });
-        });
-    boost::mp11::mp_for_each<boost::mp11::mp_transform<std::type_identity, Events>>(
-        [&]<class Event>(std::type_identity<Event>) { database_->append(unit.appended<Event>()); });
+    for (const auto& id : unit.purged()) {
+      for_each_type<OwnedRecords>([&]<class Record>() { database_->erase_of<Record>(id); });
+    }
+    for_each_type<Records>([&]<class Record>() {
+      unit.for_each_dirty<Record>(
+          [&](const Slot<Record>& slot) { database_->write(slot, unit.is_stored(slot)); });
+    });
+    for_each_type<Events>([&]<class Event>() {
+      database_->append(unit.appended<Event>());
+      if (unit.trim_before_ms()) database_->trim<Event>(*unit.trim_before_ms());
+    });
     for (const auto& [key, delta] : unit.count_deltas()) database_->counts[key] += delta;
     lock_.unlock();
   }
@@ -166,12 +247,85 @@ class MemorySession final : public Session {
     return attempts;
   }
 
-  std::vector<LeaseEvent> lease_events(std::int64_t after, std::size_t limit) override {
-    return database_->events_after<LeaseEvent>(after, limit);
+  void fill(AnyKeyPage any) override {
+    std::visit(
+        [&]<class Record>(KeyPage<Record>* page) {
+          const auto& table = database_->table<Record>();
+          for (auto it = page->after ? table.upper_bound(*page->after) : table.begin();
+               it != table.end() && page->found.size() < page->limit; ++it) {
+            page->found.push_back(it->first);
+          }
+        },
+        any);
   }
-  std::vector<CompletionEvent> completion_events(std::int64_t after, std::size_t limit) override {
-    return database_->events_after<CompletionEvent>(after, limit);
+
+  void fill(AnyEventPage any) override {
+    std::visit(
+        [&]<class Event>(EventPage<Event>* page) {
+          page->found = database_->events_after<Event>(page->after, page->limit);
+        },
+        any);
   }
+
+  std::vector<core::ListPosition> scan(const ListScan& scan) override {
+    if (const auto* tag = std::get_if<ListScan::Tagged>(&scan.of)) return walk(tagged(*tag), scan);
+    return std::visit(
+        [&](const auto& of) -> std::vector<core::ListPosition> {
+          if constexpr (requires { database_->members(of); }) return walk(database_->members(of), scan);
+          return {};
+        },
+        scan.of);
+  }
+
+  std::vector<Group> groups(const GroupFilter& filter, std::size_t limit) override {
+    const auto matches = [](const std::optional<std::string>& wanted, const std::string& value) {
+      return !wanted || *wanted == value;
+    };
+    std::vector<Group> found;
+    for (const auto& [key, group] : database_->table<Group>()) {
+      const bool wanted = matches(filter.lane_id, group->lane_id) &&
+                          matches(filter.namespace_, group->namespace_) &&
+                          matches(filter.execution_kind, group->execution_kind);
+      if (wanted && found.size() < limit) found.push_back(*group);
+    }
+    return found;
+  }
+
+  std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) override {
+    std::set<core::ListPosition> expired;
+    for (const auto& [id, execution] : database_->table<Execution>()) {
+      const auto owner = execution->state.ownership_state;
+      const bool held = owner == OwnershipState::leased || owner == OwnershipState::lease_expired_reclaimable;
+      if (!held || !execution->lease.lease_expires_at_ms) continue;
+      const core::ListPosition position{*execution->lease.lease_expires_at_ms, id};
+      if (position.created_at_ms > scan.as_of_ms || (scan.after && position <= *scan.after)) continue;
+      if (!scan.namespace_ || *scan.namespace_ == execution->namespace_) expired.insert(position);
+    }
+    std::vector<ExecutionId> found;
+    for (const auto& position : expired) {
+      if (found.size() < scan.limit) found.push_back(position.execution_id);
+    }
+    return found;
+  }
+
+  std::optional<std::int64_t> oldest_event() override {
+    std::optional<std::int64_t> oldest;
+    for_each_type<Events>([&]<class Event>() {
+      const auto& events = database_->log<Event>().events;
+      if (events.size() < 2) return;
+      oldest = std::min(oldest.value_or(events.front().occurred_at_ms), events.front().occurred_at_ms);
+    });
+    return oldest;
+  }
+
+  std::map<LaneCountKey, std::int64_t> count_executions() override {
+    std::map<LaneCountKey, std::int64_t> counts;
+    for (const auto& [id, execution] : database_->table<Execution>()) {
+      ++counts[{execution->lane_id, execution->state.public_state}];
+    }
+    return counts;
+  }
+  std::map<LaneCountKey, std::int64_t> lane_counts() override { return database_->counts; }
 
   std::map<PublicState, std::int64_t> count_lane(const std::string& lane) override {
     std::map<PublicState, std::int64_t> counts;
@@ -182,6 +336,34 @@ class MemorySession final : public Session {
   }
 
  private:
+  std::vector<WorkerKey> answer(const core::WorkersOf& question) {
+    std::vector<WorkerKey> found;
+    const auto& workers = database_->table<Worker>();
+    for (auto it = workers.lower_bound({question.namespace_, ""});
+         it != workers.end() && it->first.namespace_ == question.namespace_; ++it) {
+      found.push_back(it->first);
+    }
+    return found;
+  }
+
+  std::vector<ExecutionId> answer(const core::BlockedOnRoute& question) {
+    std::vector<ExecutionId> found;
+    for (const auto& position : database_->blocked_on_route[question.route_id]) {
+      if (found.size() < question.limit) found.push_back(position.execution_id);
+    }
+    return found;
+  }
+
+  ByAge tagged(const ListScan::Tagged& tag) {
+    ByAge found;
+    const auto& rows = database_->table<ExecutionTag>();
+    for (auto it = rows.lower_bound({tag.key, tag.value, std::numeric_limits<std::int64_t>::min(), 0, {}});
+         it != rows.end() && it->first.tag_key == tag.key && it->first.tag_value == tag.value; ++it) {
+      found.insert({it->first.created_at_ms, {it->first.partition_key, it->first.execution_id}});
+    }
+    return found;
+  }
+
   std::shared_ptr<Database> database_;
   std::unique_lock<std::mutex> lock_;
 };

@@ -19,7 +19,8 @@ inline constexpr bool is_typed_id = false;
 template <class Tag>
 inline constexpr bool is_typed_id<TypedId<Tag>> = true;
 template <class T>
-inline constexpr bool is_json = std::is_same_v<T, Tags> || std::is_same_v<T, ExecutionPolicy>;
+inline constexpr bool is_json = std::is_same_v<T, Tags> || std::is_same_v<T, ExecutionPolicy> ||
+                                std::is_same_v<T, std::vector<std::string>>;
 
 // Values bound by reference must outlive the step; only JSON, made here, is copied.
 template <class T>
@@ -90,6 +91,8 @@ void read(sqlite3_stmt* statement, int column, T& value) {
     value = *known;
   } else if constexpr (std::is_same_v<T, Tags>) {
     value = checked(statement, column, tags_from_json(text_of(statement, column)));
+  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+    value = checked(statement, column, strings_from_json(text_of(statement, column)));
   } else if constexpr (std::is_same_v<T, ExecutionPolicy>) {
     const auto json = text_of(statement, column);
     value = json.empty() ? ExecutionPolicy{} : checked(statement, column, policy_from_json(json));

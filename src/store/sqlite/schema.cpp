@@ -211,6 +211,142 @@ create table ff_migration_annotation (
 );
 )sql";
 
+constexpr const char* kExecutions = R"sql(
+alter table ff_exec_core add column group_id integer;              -- ff_exec_group: where listings find it
+alter table ff_exec_core add column retention_ms integer;          -- of the policy; null: the default
+alter table ff_exec_core add column grant_expires_at_ms integer;   -- reserved by a grant until then
+alter table ff_exec_core add column fallback_tier integer;         -- of the policy, by its place in the list
+alter table ff_exec_core add column last_capability_mismatch_at_ms integer;
+alter table ff_attempt add column fallback_tier integer;
+alter table ff_lane_registry add column state text default 'active';
+alter table ff_route add column next_due_at_ms integer;  -- when to look for a worker for what is blocked on it
+create index ff_route_due on ff_route (next_due_at_ms) where next_due_at_ms is not null;
+
+-- The distinct combinations of lane, namespace and kind.
+create table ff_exec_group (
+  group_id       integer primary key,
+  lane_id        text,
+  namespace      text,
+  execution_kind text
+);
+create index ff_exec_group_lane on ff_exec_group (lane_id);
+insert into ff_exec_group
+  select row_number() over (), lane_id, namespace, execution_kind from (
+    select distinct c.lane_id, c.namespace, s.execution_kind
+    from ff_exec_core c join ff_exec_spec s using (partition_key, execution_id));
+update ff_exec_core set group_id = (
+  select g.group_id from ff_exec_group g, ff_exec_spec s
+  where s.partition_key = ff_exec_core.partition_key and s.execution_id = ff_exec_core.execution_id
+    and g.lane_id = ff_exec_core.lane_id and g.namespace is ff_exec_core.namespace
+    and g.execution_kind is s.execution_kind);
+
+-- The clock looks at what has ended, and puts down when its retention is over.
+update ff_exec_core set next_due_at_ms = terminal_at_ms where lifecycle_phase = 'terminal';
+
+-- Listings: everything by age, the executions of a group and state by age, those of a flow by age.
+create index ff_exec_core_age on ff_exec_core (created_at_ms);
+create index ff_exec_core_listing on ff_exec_core (group_id, public_state, created_at_ms);
+create index ff_exec_core_flow on ff_exec_core (flow_id, created_at_ms) where flow_id is not null;
+create index ff_exec_core_expired on ff_exec_core (lease_expires_at_ms)
+  where ownership_state = 'lease_expired_reclaimable';
+create index ff_exec_core_blocked on ff_exec_core (route_id, created_at_ms)
+  where eligibility_state = 'blocked_by_route';
+
+-- The tags of executions, to find them by; ff_exec_core.tags says the same.
+create table ff_exec_tag (
+  tag_key       text,
+  tag_value     text,
+  created_at_ms integer,  -- of the execution
+  partition_key integer,
+  execution_id  blob,
+  primary key (tag_key, tag_value, created_at_ms, partition_key, execution_id)
+) without rowid;
+insert into ff_exec_tag
+  select t.key, t.value, c.created_at_ms, c.partition_key, c.execution_id
+  from ff_exec_core c, json_each(c.tags) t where c.tags is not null;
+
+-- The live grant of an execution: a short reservation for one worker.
+create table ff_claim_grant (
+  partition_key       integer,
+  execution_id        blob,
+  grant_id            blob,
+  kind                text,
+  worker_id           text,
+  worker_instance_id  text,
+  lane_id             text,
+  worker_capabilities text,  -- sorted, comma-joined
+  capability_hash     text,
+  route_snapshot_json text,
+  admission_summary   text,
+  issued_at_ms        integer,
+  expires_at_ms       integer,
+  primary key (partition_key, execution_id)
+) without rowid;
+
+create table ff_worker_registry (
+  namespace          text,
+  worker_instance_id text,
+  worker_id          text,
+  lanes              text,  -- JSON array, sorted
+  capabilities_csv   text,
+  last_heartbeat_ms  integer,
+  liveness_ttl_ms    integer,
+  registered_at_ms   integer,
+  next_due_at_ms     integer,  -- when it is swept, unless it is heard of again
+  primary key (namespace, worker_instance_id)
+) without rowid;
+create index ff_worker_registry_due on ff_worker_registry (next_due_at_ms) where next_due_at_ms is not null;
+
+-- Bulk operations, and how far they have come.
+create table ff_bulk_operation (
+  operation_id             blob primary key,
+  action                   text,
+  state                    text,
+  filter_lane              text,
+  filter_states            text,  -- comma-joined
+  filter_namespace         text,
+  filter_kind              text,
+  filter_flow_id           blob,
+  filter_tags              text,  -- JSON object
+  filter_created_after_ms  integer,
+  filter_created_before_ms integer,
+  reason                   text,
+  new_priority             integer,
+  rate_per_second          integer,
+  cursor                   text,  -- everything before it is done
+  matched                  integer,
+  done                     integer,
+  failed                   integer,
+  last_error               text,
+  created_at_ms            integer,
+  ended_at_ms              integer,
+  next_due_at_ms           integer
+) without rowid;
+create index ff_bulk_operation_due on ff_bulk_operation (next_due_at_ms) where next_due_at_ms is not null;
+
+create table ff_operator_event (
+  event_id       integer primary key,
+  partition_key  integer,
+  execution_id   blob,
+  event_type     text,
+  details        text,  -- JSON object
+  occurred_at_ms integer,
+  namespace      text,
+  instance_tag   text,
+  tags           text
+);
+
+create table ff_worker_registry_event (
+  event_id           integer primary key,
+  namespace          text,
+  worker_instance_id text,
+  worker_id          text,
+  event_kind         text,
+  reason             text,
+  occurred_at_ms     integer
+);
+)sql";
+
 [[noreturn]] void refuse_foreign(const std::string& path) {
   throw StoreFailure{{ErrorCode::invalid_input, path + ": a database of another program",
                       "Give the path of a FlowFabric database, or of a file that does not exist yet."}};
@@ -267,7 +403,8 @@ void apply(Connection& connection, const Migration& migration, const StoreOption
 }  // namespace
 
 const std::vector<Migration>& migrations() {
-  static const std::vector<Migration> all{{1, "foundations", kFoundations}};
+  static const std::vector<Migration> all{{1, "foundations", kFoundations},
+                                           {2, "executions", kExecutions}};
   return all;
 }
 

@@ -13,23 +13,19 @@ constexpr int kCheckpointPages = 8000;
 constexpr int kForcedCheckpointPages = 4 * kCheckpointPages;
 // Distinct sets of changed columns are few; a runaway would only cost memory, so it is cut off.
 constexpr std::size_t kMaxStatements = 256;
+constexpr int kTrimmedPerStep = 1000;
 
 // Large inputs are read when they are claimed; they would only crowd out the rest.
 constexpr std::size_t kLargestCachedPayload = 4096;
 
 template <class Record>
 bool is_worth_caching(const Record* record) {
-  if constexpr (std::is_same_v<Record, Attempt>) return false;  // history is read by readers only
+  // Read by readers only.
+  if constexpr (std::is_same_v<Record, Attempt> || std::is_same_v<Record, ExecutionTag>) return false;
   if constexpr (std::is_same_v<Record, ExecutionSpec>) {
     return record && record->payload.data.size() <= kLargestCachedPayload;
   }
   return record != nullptr;
-}
-
-template <class List, class F>
-void for_each_type(F&& f) {
-  boost::mp11::mp_for_each<boost::mp11::mp_transform<std::type_identity, List>>(
-      [&]<class T>(std::type_identity<T>) { f.template operator()<T>(); });
 }
 
 }  // namespace
@@ -85,14 +81,6 @@ void SqliteSession::keep_log_bounded() {
 }
 
 template <class Record>
-std::vector<Record> SqliteSession::rows(Statement& query) {
-  const ResetAfterUse reset(query);
-  std::vector<Record> found;
-  while (query.step()) found.push_back(read_all<Record>(query.get()));
-  return found;
-}
-
-template <class Record>
 std::shared_ptr<const Record> SqliteSession::find(const typename Record::Key& key) {
   auto& table = this->table<Record>();
   if (settings_.access == Access::read_write) {
@@ -115,6 +103,11 @@ void SqliteSession::load_wanted(Unit& unit) {
 
 void SqliteSession::load(Unit& unit) {
   for_each_type<Records>([&]<class Record>() { load_wanted<Record>(unit); });
+  for_each_type<core::Questions>([&]<class Question>() {
+    for (const auto& question : std::exchange(unit.wanted_answers<Question>(), {})) {
+      unit.put_answer(question, answer(question));
+    }
+  });
   for (const auto& lane : std::exchange(unit.wanted_routes(), {})) {
     static const std::string sql = "select " + column_list<Route>() + " from ff_route where lane_id=?1";
     auto& query = statement(sql);
@@ -176,11 +169,11 @@ void SqliteSession::update(const Slot<Record>& slot) {
 }
 
 template <class Record>
-void SqliteSession::write(const Slot<Record>& slot) {
-  if (slot.stored && slot.changed) return update(slot);
+void SqliteSession::write(const Slot<Record>& slot, bool is_stored) {
+  if (is_stored && slot.changed) return update(slot);
   if (slot.changed) {
     insert(*slot.changed);
-  } else if (slot.stored) {
+  } else if (is_stored) {
     static const std::string sql =
         std::string("delete from ") + Record::table + " where " + key_condition<Record>();
     auto& erase = prepared(table<Record>().erase, sql);
@@ -201,10 +194,40 @@ void SqliteSession::append(const std::vector<Event>& events) {
   }
 }
 
+// All rows of an execution: its key is the beginning of theirs.
+template <class Record>
+void SqliteSession::purge(const ExecutionId& id) {
+  static const std::string sql =
+      std::string("delete from ") + Record::table + " where partition_key=?1 and execution_id=?2";
+  auto& erase = statement(sql);
+  bind_all(erase.get(), 1, id);
+  erase.run();
+}
+
+template <class Event>
+void SqliteSession::trim(std::int64_t before_ms) {
+  // Ids grow with time, and the newest row stays: it is where the numbering goes on.
+  static const std::string table = Event::table;
+  static const std::string sql = "delete from " + table + " where event_id in (select event_id from " + table +
+                                 " where occurred_at_ms<?1 and event_id<?2 order by event_id limit ?3)";
+  auto& trim = statement(sql);
+  bind(trim.get(), 1, before_ms);
+  bind(trim.get(), 2, log<Event>().last_id);
+  bind(trim.get(), 3, kTrimmedPerStep);
+  trim.run();
+}
+
 void SqliteSession::commit(Unit& unit) {
-  for_each_type<Records>(
-      [&]<class Record>() { unit.for_each_dirty<Record>([&](const Slot<Record>& slot) { write(slot); }); });
-  for_each_type<Events>([&]<class Event>() { append(unit.appended<Event>()); });
+  for (const auto& id : unit.purged()) {
+    for_each_type<OwnedRecords>([&]<class Record>() { purge<Record>(id); });
+  }
+  for_each_type<Records>([&]<class Record>() {
+    unit.for_each_dirty<Record>([&](const Slot<Record>& slot) { write(slot, unit.is_stored(slot)); });
+  });
+  for_each_type<Events>([&]<class Event>() {
+    append(unit.appended<Event>());
+    if (unit.trim_before_ms()) trim<Event>(*unit.trim_before_ms());
+  });
   for (const auto& [key, delta] : unit.count_deltas()) {
     if (delta == 0) continue;
     static const std::string sql =
@@ -234,6 +257,11 @@ void SqliteSession::remember(const Unit& unit) {
   for_each_type<Events>([&]<class Event>() {
     log<Event>().last_id += static_cast<std::int64_t>(unit.appended<Event>().size());
   });
+  for_each_type<OwnedRecords>([&]<class Record>() {
+    if constexpr (std::is_same_v<typename Record::Key, ExecutionId>) {
+      for (const auto& id : unit.purged()) table<Record>().cache.forget(id);
+    }
+  });
   for_each_type<Records>([&]<class Record>() {
     auto& cache = table<Record>().cache;
     unit.for_each_dirty<Record>([&](const Slot<Record>& slot) {
@@ -249,76 +277,6 @@ void SqliteSession::rollback() noexcept {
   if (connection_ && connection_->in_transaction()) {
     sqlite3_exec(connection_->get(), "rollback", nullptr, nullptr, nullptr);
   }
-}
-
-std::vector<DueKey> SqliteSession::due(std::int64_t now_ms, std::size_t limit) {
-  std::vector<DueKey> keys;
-  for_each_type<ClockedRecords>([&]<class Record>() {
-    using Key = typename Record::Key;
-    static const std::string sql = "select " + key_list<Record>() + " from " + Record::table +
-                                   " where next_due_at_ms<=?1 order by next_due_at_ms limit ?2";
-    auto& query = statement(sql);
-    bind(query.get(), 1, now_ms);
-    bind(query.get(), 2, limit);
-    for (auto& key : rows<Key>(query)) keys.emplace_back(std::move(key));
-  });
-  return keys;
-}
-
-std::optional<std::int64_t> SqliteSession::next_due() {
-  std::optional<std::int64_t> earliest;
-  for_each_type<ClockedRecords>([&]<class Record>() {
-    static const std::string sql =
-        std::string("select min(next_due_at_ms) from ") + Record::table + " where next_due_at_ms is not null";
-    auto& query = statement(sql);
-    const ResetAfterUse reset(query);
-    query.step();
-    std::optional<std::int64_t> due;
-    read(query.get(), 0, due);
-    if (due && (!earliest || *due < *earliest)) earliest = due;
-  });
-  return earliest;
-}
-
-std::vector<Attempt> SqliteSession::attempts_of(const ExecutionId& id) {
-  static const std::string sql =
-      "select " + column_list<Attempt>() +
-      " from ff_attempt where partition_key=?1 and execution_id=?2 order by attempt_index";
-  auto& query = statement(sql);
-  bind_all(query.get(), 1, id);
-  return rows<Attempt>(query);
-}
-
-template <class Event>
-std::vector<Event> SqliteSession::events_after(std::int64_t after, std::size_t limit) {
-  static const std::string sql = "select " + column_list<Event>() + " from " + Event::table +
-                                 " where event_id>?1 order by event_id limit ?2";
-  auto& query = statement(sql);
-  bind(query.get(), 1, after);
-  bind(query.get(), 2, limit);
-  return rows<Event>(query);
-}
-
-std::vector<LeaseEvent> SqliteSession::lease_events(std::int64_t after, std::size_t limit) {
-  return events_after<LeaseEvent>(after, limit);
-}
-
-std::vector<CompletionEvent> SqliteSession::completion_events(std::int64_t after, std::size_t limit) {
-  return events_after<CompletionEvent>(after, limit);
-}
-
-std::map<PublicState, std::int64_t> SqliteSession::count_lane(const std::string& lane) {
-  auto& query =
-      statement("select public_state,executions from ff_lane_count where lane_id=?1 and executions<>0");
-  const ResetAfterUse reset(query);
-  bind(query.get(), 1, lane);
-  std::map<PublicState, std::int64_t> counts;
-  while (query.step()) {
-    PublicState state{};
-    read(query.get(), 0, state);
-    read(query.get(), 1, counts[state]);
-  }
-  return counts;
 }
 
 }  // namespace flowfabric::store::sqlite

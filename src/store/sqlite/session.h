@@ -30,9 +30,15 @@ class SqliteSession final : public Session {
   std::vector<DueKey> due(std::int64_t now_ms, std::size_t limit) override;
   std::optional<std::int64_t> next_due() override;
   std::vector<Attempt> attempts_of(const ExecutionId& id) override;
-  std::vector<LeaseEvent> lease_events(std::int64_t after, std::size_t limit) override;
-  std::vector<CompletionEvent> completion_events(std::int64_t after, std::size_t limit) override;
   std::map<PublicState, std::int64_t> count_lane(const std::string& lane) override;
+  std::map<LaneCountKey, std::int64_t> count_executions() override;
+  std::map<LaneCountKey, std::int64_t> lane_counts() override;
+  std::vector<core::ListPosition> scan(const ListScan& scan) override;
+  std::vector<Group> groups(const GroupFilter& filter, std::size_t limit) override;
+  std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) override;
+  std::optional<std::int64_t> oldest_event() override;
+  void fill(AnyKeyPage page) override;
+  void fill(AnyEventPage page) override;
 
  private:
   // The statements of one record type, prepared when first used. Inserts name only the columns that have a
@@ -70,7 +76,7 @@ class SqliteSession final : public Session {
   template <class Record>
   void load_wanted(core::Unit& unit);
   template <class Record>
-  void write(const core::Slot<Record>& slot);
+  void write(const core::Slot<Record>& slot, bool is_stored);
   template <class Record>
   void insert(const Record& record);
   template <class Record>
@@ -83,9 +89,19 @@ class SqliteSession final : public Session {
     return std::get<EventLog<Event>>(logs_);
   }
   template <class Event>
-  std::vector<Event> events_after(std::int64_t after, std::size_t limit);
+  void trim(std::int64_t before_ms);
   template <class Record>
-  std::vector<Record> rows(Statement& query);
+  void purge(const ExecutionId& id);
+  template <class Record>
+  static std::vector<Record> rows(Statement& query) {
+    const ResetAfterUse reset(query);
+    std::vector<Record> found;
+    while (query.step()) found.push_back(read_all<Record>(query.get()));
+    return found;
+  }
+  std::map<LaneCountKey, std::int64_t> counts(const std::string& sql);
+  std::vector<WorkerKey> answer(const core::WorkersOf& question);
+  std::vector<ExecutionId> answer(const core::BlockedOnRoute& question);
 
   SessionSettings settings_;
   std::unique_ptr<Connection> connection_;

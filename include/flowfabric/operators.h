@@ -1,0 +1,173 @@
+// What operators and schedulers do to one execution, or to many at once.
+#pragma once
+
+#include "flowfabric/listing.h"
+
+namespace flowfabric {
+
+// ---- holding back -----------------------------------------------------------------------------------------
+
+struct EligibilityChange {
+  ExecutionId execution_id;
+  PublicState public_state{};
+  bool operator==(const EligibilityChange&) const = default;
+};
+
+// Takes a runnable execution out of the line for one of the reasons waiting_for_budget, waiting_for_quota,
+// waiting_for_capable_worker, paused_by_operator and paused_by_policy.
+struct BlockExecution {
+  using Answer = EligibilityChange;
+  ExecutionId execution_id;
+  BlockingReason reason{};
+  std::string detail{};
+};
+
+// Puts it back, if it is still blocked for the expected reason. A delay that has not ended yet goes on.
+struct UnblockExecution {
+  using Answer = EligibilityChange;
+  ExecutionId execution_id;
+  BlockingReason expected_reason{};
+};
+
+// The same by hand: held until it is released.
+struct HoldExecution {
+  using Answer = EligibilityChange;
+  ExecutionId execution_id;
+  std::string reason{};
+};
+struct ReleaseExecution {
+  using Answer = EligibilityChange;
+  ExecutionId execution_id;
+};
+
+// ---- interfering ------------------------------------------------------------------------------------------
+
+enum class NotRevoked : std::uint8_t {
+  no_active_lease,
+  already_revoked,
+  already_expired,
+  different_worker_instance_id
+};
+BOOST_DESCRIBE_ENUM(NotRevoked, no_active_lease, already_revoked, already_expired,
+                    different_worker_instance_id)
+
+struct Revocation {
+  std::optional<NotRevoked> already_satisfied;  // set: there was nothing to revoke
+  LeaseId lease_id;
+  std::int64_t lease_epoch{};
+  bool operator==(const Revocation&) const = default;
+};
+// Takes the lease away from its holder; the execution is offered to workers again.
+struct RevokeLease {
+  using Answer = Revocation;
+  ExecutionId execution_id;
+  std::optional<LeaseId> expected_lease_id{};
+  std::string worker_instance_id{};  // empty: whoever holds it
+  std::string reason{"operator_revoke"};
+};
+
+struct PriorityChanged {
+  ExecutionId execution_id;
+  bool operator==(const PriorityChanged&) const = default;
+};
+// Of an execution that waits for a worker; clamped to 0…9000. Its age stays.
+struct ChangePriority {
+  using Answer = PriorityChanged;
+  ExecutionId execution_id;
+  std::int32_t new_priority{};
+};
+
+struct Replayed {
+  PublicState public_state{};
+  bool operator==(const Replayed&) const = default;
+};
+// Runs an execution that has ended once more, as a new attempt.
+struct ReplayExecution {
+  using Answer = Replayed;
+  ExecutionId execution_id;
+  std::string reason{};
+  std::string requested_by{};
+};
+
+struct TagsSet {
+  std::uint32_t count{};  // how many were given
+  Tags tags;              // all there are now
+  bool operator==(const TagsSet&) const = default;
+};
+// Sets the given tags and leaves the others; an absent value removes. Keys are `caller.field`.
+struct SetTags {
+  using Answer = TagsSet;
+  ExecutionId execution_id;
+  std::map<std::string, std::optional<std::string>> tags;
+};
+
+// ---- many at once -----------------------------------------------------------------------------------------
+
+// Each with its own answer, in the same order; up to 1 000.
+struct CreateExecutions {
+  using Answer = std::vector<Result<Creation>>;
+  std::vector<CreateExecution> executions;
+};
+
+enum class BulkAction : std::uint8_t { cancel, replay, change_priority };
+BOOST_DESCRIBE_ENUM(BulkAction, cancel, replay, change_priority)
+enum class BulkState : std::uint8_t { running, finished, cancelled };
+BOOST_DESCRIBE_ENUM(BulkState, running, finished, cancelled)
+
+struct BulkOperation {
+  OperationId operation_id;
+  BulkAction action{};
+  BulkState state{};
+  ExecutionFilter filter;
+  std::uint64_t matched{};  // so far
+  std::uint64_t done{};
+  std::uint64_t failed{};
+  std::string last_error;  // of the last one that failed
+  std::int64_t created_at{};
+  std::optional<std::int64_t> ended_at;
+  bool operator==(const BulkOperation&) const = default;
+};
+
+// Does the same to every execution that the filter matches, in the background and across restarts: those that
+// exist when it starts, and for a replay those that have ended by then.
+struct StartBulkOperation {
+  using Answer = BulkOperation;
+  std::optional<OperationId> operation_id{};  // given again: the one that was started
+  BulkAction action{};
+  ExecutionFilter filter;  // not empty
+  std::string reason{};
+  std::int32_t new_priority{};                     // of change_priority
+  std::optional<std::uint32_t> rate_per_second{};  // 1–100 000; absent: as fast as the rest of the work allows
+};
+struct ReadBulkOperation {
+  using Answer = BulkOperation;
+  OperationId operation_id;
+};
+// What was done stays done.
+struct CancelBulkOperation {
+  using Answer = BulkOperation;
+  OperationId operation_id;
+};
+
+// ---- what operators did -----------------------------------------------------------------------------------
+
+enum class OperatorEventType : std::uint8_t { priority_changed, replayed, flow_cancel_requested };
+BOOST_DESCRIBE_ENUM(OperatorEventType, priority_changed, replayed, flow_cancel_requested)
+
+struct OperatorEventView {
+  std::int64_t event_id{};
+  ExecutionId execution_id;
+  OperatorEventType type{};
+  std::map<std::string, std::string> details;
+  std::string namespace_;
+  Tags tags;
+  std::int64_t occurred_at{};
+  bool operator==(const OperatorEventView&) const = default;
+};
+struct ReadOperatorEvents {
+  using Answer = std::vector<OperatorEventView>;
+  std::int64_t after{0};
+  std::uint32_t limit{256};
+};
+
+}  // namespace flowfabric

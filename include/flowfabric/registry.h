@@ -1,0 +1,136 @@
+// Lanes and workers: who offers work, and who does it.
+#pragma once
+
+#include "flowfabric/operations.h"
+
+namespace flowfabric {
+
+// ---- lanes ------------------------------------------------------------------------------------------------
+
+// Paused: accepts work, hands out none. Draining: refuses new work, hands out the old. Disabled: neither.
+enum class LaneState : std::uint8_t { active, paused, draining, disabled };
+BOOST_DESCRIBE_ENUM(LaneState, active, paused, draining, disabled)
+
+struct LaneStatus {
+  std::string lane_id;
+  LaneState state{};
+  bool operator==(const LaneStatus&) const = default;
+};
+// A lane is also registered by the first execution that names it.
+struct RegisterLane {
+  using Answer = LaneStatus;
+  std::string lane_id{};
+  std::string registered_by{"operator"};
+};
+struct SetLaneState {
+  using Answer = LaneStatus;
+  std::string lane_id{};
+  LaneState state{};
+};
+
+struct LaneView {
+  std::string lane_id;
+  LaneState state{};
+  std::map<PublicState, std::int64_t> counts;
+  std::optional<std::int64_t> oldest_waiting_at;
+  std::int64_t registered_at{};
+  std::string registered_by;
+  bool operator==(const LaneView&) const = default;
+};
+struct LanePage {
+  std::vector<LaneView> lanes;
+  std::optional<std::string> next_cursor;  // a lane id
+  bool operator==(const LanePage&) const = default;
+};
+// In byte order.
+struct ListLanes {
+  using Answer = LanePage;
+  std::string cursor{};
+  std::uint32_t limit{100};  // up to 1 000; 0: an empty page
+};
+
+// ---- workers ----------------------------------------------------------------------------------------------
+
+struct WorkerRegistration {
+  bool refreshed{false};  // it was alive before
+  std::int64_t expires_at{};
+  bool operator==(const WorkerRegistration&) const = default;
+};
+// A worker instance says that it is there and what it serves; unique within its namespace.
+struct RegisterWorker {
+  using Answer = WorkerRegistration;
+  std::string worker_id{};
+  std::string worker_instance_id{};
+  std::string namespace_{};
+  std::vector<std::string> lanes{"default"};  // 1–64
+  std::vector<std::string> capabilities{};
+  std::int64_t liveness_ttl_ms{60'000};  // 1 000–3 600 000
+};
+
+struct Heartbeat {
+  std::int64_t expires_at{};
+  bool operator==(const Heartbeat&) const = default;
+};
+// `worker_not_found` when it is not registered, or no longer: then it has to register again.
+struct HeartbeatWorker {
+  using Answer = Heartbeat;
+  std::string worker_instance_id{};
+  std::string namespace_{};
+};
+
+struct MarkedDead {
+  bool was_registered{false};
+  bool operator==(const MarkedDead&) const = default;
+};
+// Takes it out of the registry. Its leases run on until they expire.
+struct MarkWorkerDead {
+  using Answer = MarkedDead;
+  std::string worker_instance_id{};
+  std::string namespace_{};
+  std::string reason{};  // up to 256 bytes, no control characters
+};
+
+struct WorkerView {
+  std::string worker_id;
+  std::string worker_instance_id;
+  std::string namespace_;
+  std::vector<std::string> lanes;
+  std::vector<std::string> capabilities;
+  std::int64_t last_heartbeat_at{};
+  std::int64_t liveness_ttl_ms{};
+  std::int64_t registered_at{};
+  bool operator==(const WorkerView&) const = default;
+};
+struct WorkerPage {
+  std::vector<WorkerView> workers;
+  std::optional<std::string> next_cursor;
+  bool operator==(const WorkerPage&) const = default;
+};
+// Those that are alive, by (namespace, instance id).
+struct ListWorkers {
+  using Answer = WorkerPage;
+  std::optional<std::string> namespace_{};  // absent: all
+  std::string cursor{};
+  std::uint32_t limit{1000};  // 1–10 000
+};
+
+enum class WorkerEventKind : std::uint8_t { registered, heartbeat, marked_dead, ttl_swept };
+BOOST_DESCRIBE_ENUM(WorkerEventKind, registered, heartbeat, marked_dead, ttl_swept)
+
+struct WorkerEventView {
+  std::int64_t event_id{};
+  std::string namespace_;
+  std::string worker_instance_id;
+  std::string worker_id;
+  WorkerEventKind kind{};
+  std::string reason;
+  std::int64_t occurred_at{};
+  bool operator==(const WorkerEventView&) const = default;
+};
+struct ReadWorkerEvents {
+  using Answer = std::vector<WorkerEventView>;
+  std::int64_t after{0};
+  std::uint32_t limit{256};
+};
+
+}  // namespace flowfabric

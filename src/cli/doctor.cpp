@@ -1,0 +1,93 @@
+#include <fmt/core.h>
+
+#include <boost/json.hpp>
+#include <filesystem>
+
+#include "cli/commands.h"
+#include "flowfabric/engine.h"
+#include "store/url.h"
+
+namespace flowfabric::cli {
+
+namespace {
+
+constexpr int kSound = 0;
+constexpr int kDamaged = 1;
+constexpr int kTrouble = 2;
+
+struct DoctorOptions {
+  std::string store;
+  bool repair{false};
+  bool json{false};
+};
+
+// Opening a store that is not there would make one, and it would be sound.
+Result<void> check_exists(const std::string& url) {
+  const auto parsed = store::parse_store_url(url);
+  if (!parsed) return std::unexpected(parsed.error());
+  if (parsed->scheme != "sqlite" || parsed->path.empty() || std::filesystem::exists(parsed->path)) return {};
+  return fail_with(ErrorCode::invalid_input, parsed->path + ": no such file",
+                   "Give the path of the database that is to be checked.");
+}
+
+Result<StoreReport> examine(const DoctorOptions& options) {
+  if (auto exists = check_exists(options.store); !exists) return std::unexpected(exists.error());
+  EngineOptions engine_options;
+  engine_options.clock_interval = std::chrono::milliseconds(0);
+  auto engine = Engine::open(options.store, std::move(engine_options));
+  if (!engine) return std::unexpected(engine.error());
+  return engine->call(CheckStore{.repair = options.repair});
+}
+
+std::string to_json(const StoreReport& report) {
+  boost::json::array violations;
+  for (const auto& each : report.violations) {
+    violations.push_back(
+        boost::json::object{{"where", each.where}, {"what", each.what}, {"repaired", each.repaired}});
+  }
+  return boost::json::serialize(boost::json::object{{"executions", report.executions},
+                                                    {"records", report.records},
+                                                    {"found", report.found},
+                                                    {"repaired", report.repaired},
+                                                    {"violations", std::move(violations)}});
+}
+
+std::string to_text(const StoreReport& report, const DoctorOptions& options) {
+  std::string text;
+  for (const auto& each : report.violations) {
+    text += fmt::format("{}: {}{}\n", each.where, each.what, each.repaired ? " (repaired)" : "");
+  }
+  if (report.found > report.violations.size()) {
+    text += fmt::format("… and {} more\n", report.found - report.violations.size());
+  }
+  text += fmt::format("{}: looked at {} executions and {} records: ", options.store, report.executions,
+                      report.records);
+  if (report.found == 0) return text + "nothing is wrong\n";
+  text += fmt::format("{} found, {} repaired\n", report.found, report.repaired);
+  if (!options.repair) text += "Run it with --repair to mend what follows from the rest of the records.\n";
+  return text;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Action& chosen) {
+  auto* command = app.add_subcommand("doctor", "Check that the records of a store fit together.");
+  command->footer("Exit code: 0 nothing is wrong (any more), 1 something is, 2 the store cannot be checked.");
+  auto options = std::make_shared<DoctorOptions>();
+  command->add_option("--store", options->store, "Store URL, for example sqlite:flowfabric.db")->required();
+  command->add_flag("--repair", options->repair, "Mend what follows from the rest of the records");
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->callback([options, &chosen] {
+    chosen = [options] {
+      const auto report = examine(*options);
+      if (!report) {
+        cli::report(report.error());
+        return kTrouble;
+      }
+      fmt::print("{}", options->json ? to_json(*report) + "\n" : to_text(*report, *options));
+      return report->found == report->repaired ? kSound : kDamaged;
+    };
+  });
+}
+
+}  // namespace flowfabric::cli

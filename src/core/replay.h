@@ -1,0 +1,11 @@
+// Replay: an execution that has ended runs once more, as a new attempt.
+#pragma once
+
+#include "core/context.h"
+#include "core/unit.h"
+
+namespace flowfabric::core {
+
+Result<Replayed> replay(Unit& unit, const ReplayExecution& request, Context& at);
+
+}  // namespace flowfabric::core

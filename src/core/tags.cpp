@@ -1,0 +1,61 @@
+#include "core/tags.h"
+
+#include "core/lease.h"
+#include "core/transition.h"
+#include "model/text.h"
+
+namespace flowfabric::core {
+
+namespace {
+
+ExecutionTagKey row_of(const Execution& execution, const std::string& key, const std::string& value) {
+  return {key, value, execution.created_at_ms, execution.partition_key, execution.execution_id};
+}
+
+void set_one(Unit& unit, Execution& execution, const std::string& key,
+             const std::optional<std::string>& value) {
+  const auto it = execution.tags.find(key);
+  const bool known = it != execution.tags.end();
+  if (known && value && it->second == *value) return;
+  if (known) {
+    unit.erase<ExecutionTag>(row_of(execution, key, it->second));
+    execution.tags.erase(it);
+  }
+  if (!value) return;
+  unit.insert(ExecutionTag{row_of(execution, key, *value)});
+  execution.tags.emplace(key, *value);
+}
+
+}  // namespace
+
+std::vector<ExecutionTagKey> tag_rows(const Execution& execution) {
+  std::vector<ExecutionTagKey> rows;
+  for (const auto& [key, value] : execution.tags) rows.push_back(row_of(execution, key, value));
+  return rows;
+}
+
+void insert_tag_rows(Unit& unit, const Execution& execution) {
+  for (auto& row : tag_rows(execution)) unit.insert(ExecutionTag{std::move(row)});
+}
+
+void erase_tag_rows(Unit& unit, const Execution& execution) {
+  const auto rows = tag_rows(execution);
+  unit.fetch<ExecutionTag>(rows);
+  for (const auto& row : rows) unit.erase<ExecutionTag>(row);
+}
+
+Result<TagsSet> set_tags(Unit& unit, const SetTags& request, Context& at) {
+  if (request.tags.empty()) {
+    return fail_with(ErrorCode::invalid_input, "tags: empty", "Give at least one tag to set or to remove.");
+  }
+  for (const auto& [key, value] : request.tags) {
+    if (auto ok = check_tag(key, value.value_or("")); !ok) return std::unexpected(ok.error());
+  }
+  if (!unit.find<Execution>(request.execution_id)) return std::unexpected(not_found(request.execution_id));
+  auto& execution = unit.edit<Execution>(request.execution_id);
+  for (const auto& [key, value] : request.tags) set_one(unit, execution, key, value);
+  note_mutation(execution, at);
+  return TagsSet{static_cast<std::uint32_t>(request.tags.size()), execution.tags};
+}
+
+}  // namespace flowfabric::core

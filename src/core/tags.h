@@ -1,0 +1,16 @@
+// Tags: labels that callers put on executions, and find them by.
+#pragma once
+
+#include "core/context.h"
+#include "core/unit.h"
+
+namespace flowfabric::core {
+
+Result<TagsSet> set_tags(Unit& unit, const SetTags& request, Context& at);
+
+// The rows that listings find the execution by, one for each of its tags.
+std::vector<ExecutionTagKey> tag_rows(const Execution& execution);
+void insert_tag_rows(Unit& unit, const Execution& execution);
+void erase_tag_rows(Unit& unit, const Execution& execution);
+
+}  // namespace flowfabric::core

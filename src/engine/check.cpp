@@ -1,0 +1,239 @@
+#include "engine/check.h"
+
+#include <algorithm>
+#include <future>
+#include <limits>
+
+#include "core/check.h"
+#include "core/tags.h"
+#include "engine/random_seed.h"
+
+namespace flowfabric::engine {
+
+namespace {
+
+constexpr std::size_t kPage = 500;
+constexpr std::size_t kMaxListed = 1000;
+
+// Calls f(key) for the keys of a table that belong to executions after `after` and up to `last`.
+template <class Record, class F>
+void for_each_owned(Reading& reading, const std::optional<typename Record::Key>& after,
+                    const std::optional<ExecutionId>& last, F&& f) {
+  auto from = after;
+  for (;;) {
+    const auto keys = reading.session.keys_after<Record>(from, kPage);
+    for (const auto& key : keys) {
+      if (last && *last < owner_of(key)) return;
+      f(key);
+    }
+    if (keys.size() < kPage) return;
+    from = keys.back();
+  }
+}
+
+template <class Record>
+std::optional<typename Record::Key> last_key_of(const std::optional<ExecutionId>& id) {
+  if (!id) return std::nullopt;
+  if constexpr (std::is_same_v<typename Record::Key, ExecutionId>)
+    return *id;
+  else
+    return typename Record::Key{id->partition, id->uuid, std::numeric_limits<std::uint32_t>::max()};
+}
+
+class Check {
+ public:
+  Check(Readers& readers, Committer& committer, const CheckStore& request, const EngineOptions& options)
+      : readers_(readers), committer_(committer), request_(request), options_(options) {}
+
+  Result<StoreReport> run() {
+    if (auto ok = check_executions(); !ok) return std::unexpected(ok.error());
+    if (auto ok = check_tag_rows(); !ok) return std::unexpected(ok.error());
+    if (auto ok = check_counts(); !ok) return std::unexpected(ok.error());
+    return std::move(report_);
+  }
+
+ private:
+  Result<void> check_executions() {
+    std::optional<ExecutionId> after;
+    for (bool more = true; more;) {
+      std::vector<std::pair<ExecutionId, std::vector<std::string>>> faulty;
+      std::vector<Orphan> orphans;
+      auto read = readers_.read([&](Reading& reading) -> Result<void> {
+        const auto ids = reading.session.keys_after<Execution>(after, kPage);
+        more = ids.size() == kPage;
+        const auto last = more ? std::optional(ids.back()) : std::nullopt;
+        std::map<ExecutionId, std::vector<std::uint32_t>> attempts;
+        for_each_owned<Attempt>(reading, last_key_of<Attempt>(after), last, [&](const AttemptKey& key) {
+          attempts[owner_of(key)].push_back(key.attempt_index);
+        });
+        find_orphans<Attempt>(reading, after, last, ids, orphans);
+        find_orphans<ExecutionSpec>(reading, after, last, ids, orphans);
+        find_orphans<Grant>(reading, after, last, ids, orphans);
+        for (const auto& id : ids) {
+          if (auto wrong = faults_of(reading, id, std::move(attempts[id])); !wrong.empty()) {
+            faulty.emplace_back(id, std::move(wrong));
+          }
+        }
+        report_.executions += ids.size();
+        report_.records += ids.size();
+        if (more) after = ids.back();
+        return {};
+      });
+      if (!read) return read;
+      for (const auto& [id, wrong] : faulty) {
+        const bool repaired = repair([&id](core::Unit& unit, core::Context& at) { core::repair(unit, id, at); }) &&
+                              is_sound(id);
+        for (const auto& what : wrong) note(id.to_string(), what, repaired);
+      }
+      for (auto& orphan : orphans) {
+        note(orphan.where, "belongs to no execution", repair(std::move(orphan.erase)));
+      }
+    }
+    return {};
+  }
+
+  struct Orphan {
+    std::string where;
+    std::function<void(core::Unit&, core::Context&)> erase;
+  };
+
+  template <class Record>
+  void find_orphans(Reading& reading, const std::optional<ExecutionId>& after,
+                    const std::optional<ExecutionId>& last, const std::vector<ExecutionId>& ids,
+                    std::vector<Orphan>& orphans) {
+    for_each_owned<Record>(reading, last_key_of<Record>(after), last, [&](const auto& key) {
+      ++report_.records;
+      if (std::ranges::binary_search(ids, owner_of(key))) return;
+      orphans.push_back({std::string(Record::table) + " " + owner_of(key).to_string(),
+                         [key](core::Unit& unit, core::Context&) {
+                           // Unless an execution of this id has been created since.
+                           if (unit.find<Execution>(owner_of(key)) || !unit.find<Record>(key)) return;
+                           unit.erase<Record>(key);
+                         }});
+    });
+  }
+
+  std::vector<std::string> faults_of(Reading& reading, const ExecutionId& id,
+                                     std::vector<std::uint32_t> attempts) {
+    try {
+      core::Neighbourhood found{.execution = reading.find<Execution>(id),
+                                .spec = reading.find<ExecutionSpec>(id),
+                                .grant = reading.find<Grant>(id),
+                                .attempts = std::move(attempts)};
+      found.lane = reading.find<Lane>({found.execution->lane_id});
+      found.route = reading.find<Route>({found.execution->route_id});
+      found.group = reading.find<Group>({found.execution->group_id});
+      for (const auto& row : core::tag_rows(*found.execution)) {
+        if (!reading.find<ExecutionTag>(row)) found.untagged.push_back(row.tag_key);
+      }
+      return core::faults(found, {.now_ms = reading.now_ms, .retention_ms = options_.retention.count()});
+    } catch (const store::StoreFailure& failure) {
+      if (failure.error.code != ErrorCode::corruption) throw;
+      return {failure.error.detail};
+    }
+  }
+
+  bool is_sound(const ExecutionId& id) {
+    const auto sound = readers_.read([&](Reading& reading) -> Result<bool> {
+      std::vector<std::uint32_t> attempts;
+      for (const auto& attempt : reading.session.attempts_of(id)) attempts.push_back(attempt.attempt_index);
+      return faults_of(reading, id, std::move(attempts)).empty();
+    });
+    return sound && *sound;
+  }
+
+  Result<void> check_tag_rows() {
+    std::optional<ExecutionTagKey> after;
+    for (bool more = true; more;) {
+      std::vector<ExecutionTagKey> superfluous;
+      auto read = readers_.read([&](Reading& reading) -> Result<void> {
+        const auto rows = reading.session.keys_after<ExecutionTag>(after, kPage);
+        for (const auto& row : rows) {
+          if (!says_the_same(reading.find<Execution>({row.partition_key, row.execution_id}), row)) {
+            superfluous.push_back(row);
+          }
+        }
+        report_.records += rows.size();
+        more = rows.size() == kPage;
+        if (more) after = rows.back();
+        return {};
+      });
+      if (!read) return read;
+      for (const auto& row : superfluous) {
+        const ExecutionId id{row.partition_key, row.execution_id};
+        const bool repaired = repair([&](core::Unit& unit, core::Context&) {
+          if (!says_the_same(unit.find<Execution>(id), row) && unit.find<ExecutionTag>(row)) {
+            unit.erase<ExecutionTag>(row);
+          }
+        });
+        note("ff_exec_tag " + id.to_string(), "the execution has no tag " + row.tag_key + " like this", repaired);
+      }
+    }
+    return {};
+  }
+
+  static bool says_the_same(const Execution* execution, const ExecutionTagKey& row) {
+    if (!execution) return false;
+    const auto rows = core::tag_rows(*execution);
+    return std::ranges::find(rows, row) != rows.end();
+  }
+
+  // Counts are kept by deltas, and put right by deltas: what happens meanwhile does no harm.
+  Result<void> check_counts() {
+    std::map<LaneCountKey, std::int64_t> missing;
+    auto read = readers_.read([&](Reading& reading) -> Result<void> {
+      missing = reading.session.count_executions();
+      for (const auto& [key, count] : reading.session.lane_counts()) missing[key] -= count;
+      return {};
+    });
+    if (!read) return read;
+    for (const auto& [key, delta] : missing) {
+      if (delta == 0) continue;
+      const bool repaired = repair(
+          [&](core::Unit& unit, core::Context&) { unit.count(key.lane_id, key.public_state, delta); });
+      note("ff_lane_count " + key.lane_id + " " + std::string(enum_name(key.public_state)),
+           "the count is off by " + std::to_string(-delta), repaired);
+    }
+    return {};
+  }
+
+  // False when repairs were not asked for, or the repair was refused.
+  bool repair(std::function<void(core::Unit&, core::Context&)> change) {
+    if (!request_.repair) return false;
+    auto done = std::make_shared<std::promise<bool>>();
+    Operation operation;
+    operation.run = [change = std::move(change)](core::Unit& unit, core::Context& at) {
+      change(unit, at);
+      return Outcome::keep;
+    };
+    operation.answer = [done](const Error* refusal) { done->set_value(refusal == nullptr); };
+    operation.seed = random_seed();
+    operation.deadline = std::chrono::steady_clock::now() + options_.operation_deadline;
+    auto repaired = done->get_future();
+    committer_.submit(std::move(operation));
+    return repaired.get();
+  }
+
+  void note(std::string where, std::string what, bool repaired) {
+    ++report_.found;
+    if (repaired) ++report_.repaired;
+    if (report_.violations.size() < kMaxListed) {
+      report_.violations.push_back({std::move(where), std::move(what), repaired});
+    }
+  }
+
+  Readers& readers_;
+  Committer& committer_;
+  const CheckStore& request_;
+  const EngineOptions& options_;
+  StoreReport report_;
+};
+
+}  // namespace
+
+Result<StoreReport> check_store(Readers& readers, Committer& committer, const CheckStore& request,
+                                const EngineOptions& options) {
+  return Check(readers, committer, request, options).run();
+}
+
+}  // namespace flowfabric::engine

@@ -1,0 +1,68 @@
+#include <charconv>
+
+#include "flowfabric/listing.h"
+#include "model/describe.h"
+#include "model/text.h"
+
+namespace flowfabric {
+
+namespace {
+
+std::unexpected<Error> refuse(const std::string& word, const std::string& advice) {
+  return fail_with(ErrorCode::invalid_input, word, advice);
+}
+
+Result<std::int64_t> parse_time(const std::string& key, const std::string& value) {
+  std::int64_t time = 0;
+  const auto [rest, failure] = std::from_chars(value.data(), value.data() + value.size(), time);
+  if (failure == std::errc() && rest == value.data() + value.size()) return time;
+  return refuse(key + ": not a time", "Give '" + key + "' in milliseconds since the Unix epoch.");
+}
+
+Result<void> apply(ExecutionFilter& filter, const std::string& key, const std::string& value) {
+  const auto once = [&](auto& field) -> Result<void> {
+    if (field) return refuse(key + ": given twice", "Give '" + key + "' once.");
+    field = value;
+    return {};
+  };
+  if (key == "lane") return once(filter.lane_id);
+  if (key == "namespace") return once(filter.namespace_);
+  if (key == "kind") return once(filter.execution_kind);
+  if (key == "state") {
+    const auto state = enum_from_name<PublicState>(value);
+    if (!state) return refuse("state: unknown", "'" + truncate_utf8(value, 80) + "' is not a public state.");
+    filter.states.push_back(*state);
+    return {};
+  }
+  if (key == "flow") {
+    filter.flow_id = FlowId::parse(value);
+    if (!filter.flow_id) return refuse("flow: not a flow id", "Give 'flow' as a UUID.");
+    return {};
+  }
+  if (key == "tag") {
+    const auto equals = value.find('=');
+    if (equals == value.npos) return refuse("tag: without a value", "Give 'tag' as key=value.");
+    filter.tags.insert_or_assign(value.substr(0, equals), value.substr(equals + 1));
+    return {};
+  }
+  if (key == "created_after" || key == "created_before") {
+    const auto time = parse_time(key, value);
+    if (!time) return std::unexpected(time.error());
+    (key == "created_after" ? filter.created_after : filter.created_before) = *time;
+    return {};
+  }
+  return refuse(truncate_utf8(key, 80) + ": unknown filter",
+                "Filter by lane, state, namespace, kind, flow, tag, created_after or created_before.");
+}
+
+}  // namespace
+
+Result<ExecutionFilter> parse_filter(const std::vector<std::pair<std::string, std::string>>& words) {
+  ExecutionFilter filter;
+  for (const auto& [key, value] : words) {
+    if (auto ok = apply(filter, key, value); !ok) return std::unexpected(ok.error());
+  }
+  return filter;
+}
+
+}  // namespace flowfabric

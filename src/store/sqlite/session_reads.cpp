@@ -1,0 +1,249 @@
+// The questions that a session answers from its indexes.
+#include "store/sqlite/session.h"
+
+namespace flowfabric::store::sqlite {
+
+namespace {
+
+constexpr const char* kPosition = "created_at_ms,partition_key,execution_id";
+
+struct ListSql {
+  std::string from;  // with the conditions that choose the index
+  int parameters;    // of those conditions
+};
+
+ListSql list_sql(const ListScan::Everything&) {
+  return {"ff_exec_core where true", 0};
+}
+ListSql list_sql(const ListScan::InGroup&) {
+  return {"ff_exec_core where group_id=?1 and public_state=?2", 2};
+}
+ListSql list_sql(const ListScan::InFlow&) {
+  return {"ff_exec_core where flow_id=?1", 1};
+}
+ListSql list_sql(const ListScan::Tagged&) {
+  return {"ff_exec_tag where tag_key=?1 and tag_value=?2", 2};
+}
+
+void bind_list(sqlite3_stmt*, const ListScan::Everything&) {}
+void bind_list(sqlite3_stmt* statement, const ListScan::InGroup& group) {
+  bind(statement, 1, group.group_id);
+  bind(statement, 2, group.state);
+}
+void bind_list(sqlite3_stmt* statement, const ListScan::InFlow& flow) {
+  bind(statement, 1, flow.flow_id);
+}
+void bind_list(sqlite3_stmt* statement, const ListScan::Tagged& tag) {
+  bind(statement, 1, tag.key);
+  bind(statement, 2, tag.value);
+}
+
+std::string parameter(int number) {
+  return "?" + std::to_string(number);
+}
+
+std::string order_by(ListOrder order) {
+  const std::string direction = order == ListOrder::newest ? " desc" : "";
+  return " order by created_at_ms" + direction + ",partition_key" + direction + ",execution_id" + direction;
+}
+
+std::string list_statement(const ListScan& scan) {
+  const auto [from, parameters] = std::visit([](const auto& of) { return list_sql(of); }, scan.of);
+  std::string sql = std::string("select ") + kPosition + " from " + from;
+  if (scan.after) {
+    sql += std::string(" and (") + kPosition + ")" + (scan.order == ListOrder::newest ? "<" : ">") + "(" +
+           parameter(parameters + 2) + "," + parameter(parameters + 3) + "," + parameter(parameters + 4) + ")";
+  }
+  return sql + order_by(scan.order) + " limit " + parameter(parameters + 1);
+}
+
+// "(a,b)>(?2,?3)", over the key columns.
+template <class Record>
+std::string keys_statement(bool goes_on) {
+  constexpr int count = static_cast<int>(key_column_count<Record>());
+  std::string sql = "select " + key_list<Record>() + " from " + Record::table;
+  if (goes_on) {
+    std::string marks;
+    for (int i = 0; i < count; ++i) marks += (i > 0 ? "," : "") + parameter(i + 2);
+    sql += " where (" + key_list<Record>() + ")>(" + marks + ")";
+  }
+  return sql + " order by " + key_list<Record>() + " limit ?1";
+}
+
+}  // namespace
+
+std::vector<DueKey> SqliteSession::due(std::int64_t now_ms, std::size_t limit) {
+  std::vector<DueKey> keys;
+  for_each_type<ClockedRecords>([&]<class Record>() {
+    using Key = typename Record::Key;
+    static const std::string sql = "select " + key_list<Record>() + " from " + Record::table +
+                                   " where next_due_at_ms<=?1 order by next_due_at_ms limit ?2";
+    auto& query = statement(sql);
+    bind(query.get(), 1, now_ms);
+    bind(query.get(), 2, limit);
+    for (auto& key : rows<Key>(query)) keys.emplace_back(Due<Record>{std::move(key)});
+  });
+  return keys;
+}
+
+std::optional<std::int64_t> SqliteSession::next_due() {
+  std::optional<std::int64_t> earliest;
+  for_each_type<ClockedRecords>([&]<class Record>() {
+    static const std::string sql =
+        std::string("select min(next_due_at_ms) from ") + Record::table + " where next_due_at_ms is not null";
+    auto& query = statement(sql);
+    const ResetAfterUse reset(query);
+    query.step();
+    std::optional<std::int64_t> due;
+    read(query.get(), 0, due);
+    if (due && (!earliest || *due < *earliest)) earliest = due;
+  });
+  return earliest;
+}
+
+std::vector<Attempt> SqliteSession::attempts_of(const ExecutionId& id) {
+  static const std::string sql =
+      "select " + column_list<Attempt>() +
+      " from ff_attempt where partition_key=?1 and execution_id=?2 order by attempt_index";
+  auto& query = statement(sql);
+  bind_all(query.get(), 1, id);
+  return rows<Attempt>(query);
+}
+
+std::map<PublicState, std::int64_t> SqliteSession::count_lane(const std::string& lane) {
+  auto& query =
+      statement("select public_state,executions from ff_lane_count where lane_id=?1 and executions<>0");
+  const ResetAfterUse reset(query);
+  bind(query.get(), 1, lane);
+  std::map<PublicState, std::int64_t> counts;
+  while (query.step()) {
+    PublicState state{};
+    read(query.get(), 0, state);
+    read(query.get(), 1, counts[state]);
+  }
+  return counts;
+}
+
+std::map<LaneCountKey, std::int64_t> SqliteSession::counts(const std::string& sql) {
+  auto& query = statement(sql);
+  const ResetAfterUse reset(query);
+  std::map<LaneCountKey, std::int64_t> counts;
+  while (query.step()) {
+    LaneCountKey key;
+    read(query.get(), 0, key.lane_id);
+    read(query.get(), 1, key.public_state);
+    read(query.get(), 2, counts[key]);
+  }
+  return counts;
+}
+
+std::map<LaneCountKey, std::int64_t> SqliteSession::count_executions() {
+  return counts("select lane_id,public_state,count(*) from ff_exec_core group by lane_id,public_state");
+}
+
+std::map<LaneCountKey, std::int64_t> SqliteSession::lane_counts() {
+  return counts("select lane_id,public_state,executions from ff_lane_count");
+}
+
+std::vector<core::ListPosition> SqliteSession::scan(const ListScan& scan) {
+  auto& query = statement(list_statement(scan));
+  const int parameters = std::visit([](const auto& of) { return list_sql(of).parameters; }, scan.of);
+  std::visit([&](const auto& of) { bind_list(query.get(), of); }, scan.of);
+  bind(query.get(), parameters + 1, scan.limit);
+  if (scan.after) bind_all(query.get(), parameters + 2, *scan.after);
+  return rows<core::ListPosition>(query);
+}
+
+std::vector<Group> SqliteSession::groups(const GroupFilter& filter, std::size_t limit) {
+  std::string sql = "select " + column_list<Group>() + " from ff_exec_group where true";
+  if (filter.lane_id) sql += " and lane_id=?2";
+  // An empty text is stored as null.
+  if (filter.namespace_) sql += " and coalesce(namespace,'')=?3";
+  if (filter.execution_kind) sql += " and coalesce(execution_kind,'')=?4";
+  auto& query = statement(sql + " order by group_id limit ?1");
+  bind(query.get(), 1, limit);
+  if (filter.lane_id) bind(query.get(), 2, filter.lane_id);
+  if (filter.namespace_) bind(query.get(), 3, filter.namespace_);
+  if (filter.execution_kind) bind(query.get(), 4, filter.execution_kind);
+  return rows<Group>(query);
+}
+
+std::vector<ExecutionId> SqliteSession::expired_leases(const ExpiredLeaseScan& scan) {
+  // Those that were found expired have an index of their own; those that were not yet are due.
+  std::string conditions = " and lease_expires_at_ms<=?1";
+  if (scan.namespace_) conditions += " and coalesce(namespace,'')=?2";
+  if (scan.after) conditions += " and (lease_expires_at_ms,partition_key,execution_id)>(?4,?5,?6)";
+  const std::string columns = "select lease_expires_at_ms,partition_key,execution_id from ff_exec_core where ";
+  const std::string order = " order by lease_expires_at_ms,partition_key,execution_id limit ?3";
+  auto& query = statement("select partition_key,execution_id from (select * from (" + columns +
+                          "ownership_state='lease_expired_reclaimable'" + conditions + order +
+                          ") union all " + columns + "next_due_at_ms<=?7 and ownership_state='leased'" +
+                          conditions + ")" + order);
+  bind(query.get(), 1, scan.as_of_ms);
+  if (scan.namespace_) bind(query.get(), 2, *scan.namespace_);
+  bind(query.get(), 3, scan.limit);
+  if (scan.after) bind_all(query.get(), 4, *scan.after);
+  bind(query.get(), 7, scan.now_ms);
+  return rows<ExecutionId>(query);
+}
+
+std::optional<std::int64_t> SqliteSession::oldest_event() {
+  std::optional<std::int64_t> oldest;
+  for_each_type<Events>([&]<class Event>() {
+    static const std::string table = Event::table;
+    static const std::string sql = "select occurred_at_ms from " + table +
+                                   " where event_id=(select min(event_id) from " + table +
+                                   ") and event_id<(select max(event_id) from " + table + ")";
+    auto& query = statement(sql);
+    const ResetAfterUse reset(query);
+    if (!query.step()) return;
+    std::int64_t at = 0;
+    read(query.get(), 0, at);
+    oldest = std::min(oldest.value_or(at), at);
+  });
+  return oldest;
+}
+
+void SqliteSession::fill(AnyKeyPage any) {
+  std::visit(
+      [&]<class Record>(KeyPage<Record>* page) {
+        static const std::string first = keys_statement<Record>(false);
+        static const std::string next = keys_statement<Record>(true);
+        auto& query = statement(page->after ? next : first);
+        bind(query.get(), 1, page->limit);
+        if (page->after) bind_all(query.get(), 2, *page->after);
+        page->found = rows<typename Record::Key>(query);
+      },
+      any);
+}
+
+void SqliteSession::fill(AnyEventPage any) {
+  std::visit(
+      [&]<class Event>(EventPage<Event>* page) {
+        static const std::string sql = "select " + column_list<Event>() + " from " + Event::table +
+                                       " where event_id>?1 order by event_id limit ?2";
+        auto& query = statement(sql);
+        bind(query.get(), 1, page->after);
+        bind(query.get(), 2, page->limit);
+        page->found = rows<Event>(query);
+      },
+      any);
+}
+
+std::vector<WorkerKey> SqliteSession::answer(const core::WorkersOf& question) {
+  auto& query = statement("select namespace,worker_instance_id from ff_worker_registry where namespace=?1");
+  bind(query.get(), 1, question.namespace_);
+  return rows<WorkerKey>(query);
+}
+
+std::vector<ExecutionId> SqliteSession::answer(const core::BlockedOnRoute& question) {
+  auto& query = statement(
+      "select partition_key,execution_id from ff_exec_core "
+      "where eligibility_state='blocked_by_route' and route_id=?1 "
+      "order by created_at_ms,partition_key,execution_id limit ?2");
+  bind(query.get(), 1, question.route_id);
+  bind(query.get(), 2, question.limit);
+  return rows<ExecutionId>(query);
+}
+
+}  // namespace flowfabric::store::sqlite
