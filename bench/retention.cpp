@@ -4,10 +4,12 @@
 //   retention FOLDER [EXECUTIONS] [SECONDS]      e.g. retention /tmp/bench 1000000 20
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <thread>
 
 #include "cli/bench.h"
@@ -109,20 +111,63 @@ std::int64_t completed_in(Engine& engine, const std::string& lane) {
   return found == counts.end() ? 0 : found->second;
 }
 
+// Measures how late the clock is: a short delay after the other, and when its end is noticed.
+class Probe {
+ public:
+  Probe(Engine& engine, std::function<std::int64_t()> now_ms)
+      : engine_(engine), now_ms_(std::move(now_ms)), thread_([this] {
+          while (!stopped_) look();
+        }) {}
+  ~Probe() { stop(); }
+  void stop() {
+    stopped_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  // Milliseconds; sorted once it is stopped.
+  std::vector<std::int64_t> lateness;
+
+ private:
+  static constexpr const char* kLane = "probe";
+
+  void look() {
+    const auto due = now_ms_() + 100;
+    must(engine_.call(CreateExecution{.lane_id = kLane, .execution_kind = "probe", .delay_until = due}));
+    while (true) {
+      const auto tasks =
+          must(engine_.call(ClaimTasks{.worker_id = "probe", .lanes = {kLane}, .wait_ms = 500}));
+      if (tasks.empty() && !stopped_) continue;
+      lateness.push_back(now_ms_() - due);  // at least, when it has to stop
+      for (const auto& task : tasks) {
+        must(engine_.call(CompleteExecution{.execution_id = task.execution_id, .fence = task.fence}));
+      }
+      return;
+    }
+  }
+
+  Engine& engine_;
+  std::function<std::int64_t()> now_ms_;
+  std::atomic<bool> stopped_{false};
+  std::thread thread_;
+};
+
 struct Phase {
   double seconds{};
   double per_second{};
+  std::int64_t median_lateness_ms{};
+  std::int64_t worst_lateness_ms{};
 };
 
 // Runs the load until `is_over(seconds)`, and prints once a second how it goes.
 template <class IsOver>
-Phase run_phase(Engine& engine, const std::string& path, const char* name, IsOver is_over) {
+Phase run_phase(Engine& engine, const std::function<std::int64_t()>& now_ms, const std::string& path,
+                const char* name, IsOver is_over) {
   const auto mib = [](const std::string& file) {
     std::error_code missing;
     const auto bytes = std::filesystem::file_size(file, missing);
     return missing ? 0.0 : static_cast<double>(bytes) / (1 << 20);
   };
   Load load(engine, kLoadLane, 30 * kDay);
+  Probe probe(engine, now_ms);
   const auto start = Clock::now();
   load.start(INT64_MAX / 2);
   std::int64_t before = 0;
@@ -137,17 +182,21 @@ Phase run_phase(Engine& engine, const std::string& path, const char* name, IsOve
   }
   const auto seconds = Seconds(Clock::now() - start).count();
   const auto done = load.done();
-  return {seconds, static_cast<double>(done) / seconds};
+  probe.stop();
+  auto& late = probe.lateness;
+  std::sort(late.begin(), late.end());
+  return {seconds, static_cast<double>(done) / seconds, late[late.size() / 2], late.back()};
 }
 
 void run(const std::string& path, std::int64_t count, double least_seconds) {
   // The day that has passed when the second phase begins.
   std::atomic<std::int64_t> ahead{0};
-  EngineOptions options;
-  options.now_ms = [&ahead] {
+  const auto now_ms = [&ahead] {
     using namespace std::chrono;
     return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count() + ahead.load();
   };
+  EngineOptions options;
+  options.now_ms = now_ms;
   auto engine = must(Engine::open("sqlite:" + path, std::move(options)));
   {
     const auto start = Clock::now();
@@ -160,15 +209,20 @@ void run(const std::string& path, std::int64_t count, double least_seconds) {
   const auto ended = completed_in(engine, kOldLane);
   fmt::print("{:<16} {:>6} {:>12} {:>12} {:>10} {:>8}\n", "", "s", "lifecycles/s", "old left", "file MiB",
              "log MiB");
-  const auto held = run_phase(engine, path, "purge held back", [&](double s) { return s >= least_seconds; });
+  const auto held =
+      run_phase(engine, now_ms, path, "purge held back", [&](double s) { return s >= least_seconds; });
   ahead = kDay;
-  const auto purging =
-      run_phase(engine, path, "purge running", [&](double) { return completed_in(engine, kOldLane) == 0; });
-  fmt::print(
-      "\npurge held back: {:.0f} lifecycles per second; purge running: {:.0f}, ratio {:.2f}; "
-      "{:.0f} executions purged per second\n",
-      held.per_second, purging.per_second, purging.per_second / held.per_second,
-      static_cast<double>(ended) / purging.seconds);
+  const auto purging = run_phase(engine, now_ms, path, "purge running",
+                                 [&](double) { return completed_in(engine, kOldLane) == 0; });
+  const auto say = [](const char* name, const Phase& phase) {
+    fmt::print("{}: {:.0f} lifecycles per second; a delay ended {} ms late (median), {} ms at worst\n", name,
+               phase.per_second, phase.median_lateness_ms, phase.worst_lateness_ms);
+  };
+  fmt::print("\n");
+  say("purge held back", held);
+  say("purge running", purging);
+  fmt::print("ratio {:.2f}; {:.0f} executions purged per second\n", purging.per_second / held.per_second,
+             static_cast<double>(ended) / purging.seconds);
 }
 
 }  // namespace

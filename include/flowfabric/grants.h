@@ -55,10 +55,10 @@ struct ClaimForWorker {
 // How a granted execution is taken.
 struct GrantUse {
   std::string worker_id{};
-  std::string worker_instance_id{};     // = worker_id when empty
-  std::string grant_key{};              // empty: whatever grant this worker holds
-  std::optional<LeaseId> lease_id{};    // minted when absent
-  std::int64_t lease_ttl_ms{30'000};    // 1 000–3 600 000
+  std::string worker_instance_id{};       // = worker_id when empty
+  std::string grant_key{};                // empty: whatever grant this worker holds
+  std::optional<LeaseId> lease_id{};      // minted when absent
+  std::int64_t lease_ttl_ms{30'000};      // 1 000–3 600 000
   std::optional<AttemptId> attempt_id{};  // of a new attempt; minted when absent
 };
 
@@ -103,10 +103,10 @@ BOOST_DESCRIBE_ENUM(ReclaimStatus, granted, claimed, not_reclaimable, reclaim_ca
 
 struct ReclaimAnswer {
   ReclaimStatus status{};
-  std::string detail;                // why it is not reclaimable
-  std::uint32_t reclaim_count{};     // with reclaim_cap_exceeded
-  std::optional<ClaimGrant> grant;   // with granted
-  std::optional<ClaimedTask> task;   // with claimed
+  std::string detail;               // why it is not reclaimable
+  std::uint32_t reclaim_count{};    // with reclaim_cap_exceeded
+  std::optional<ClaimGrant> grant;  // with granted
+  std::optional<ClaimedTask> task;  // with claimed
   bool operator==(const ReclaimAnswer&) const = default;
 };
 

@@ -17,7 +17,7 @@ struct ExecutionFilter {
   std::optional<std::string> namespace_{};
   std::optional<std::string> execution_kind{};
   std::optional<FlowId> flow_id{};
-  Tags tags{};                                 // all of them
+  Tags tags{};                                   // all of them
   std::optional<std::int64_t> created_after{};   // exclusive
   std::optional<std::int64_t> created_before{};  // exclusive
   bool operator==(const ExecutionFilter&) const = default;

@@ -275,7 +275,7 @@ struct AttemptSnapshot {
   std::int64_t started_at{};
   std::optional<std::int64_t> ended_at;
   std::optional<std::uint32_t> previous_attempt_index;
-  std::string reason;  // why it was made: of the retry, replay or reclaim
+  std::string reason;        // why it was made: of the retry, replay or reclaim
   std::string requested_by;  // of a replay
   std::optional<std::uint32_t> fallback_tier;
   std::string failure_reason;

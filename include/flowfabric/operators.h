@@ -136,8 +136,9 @@ struct StartBulkOperation {
   BulkAction action{};
   ExecutionFilter filter;  // not empty
   std::string reason{};
-  std::int32_t new_priority{};                     // of change_priority
-  std::optional<std::uint32_t> rate_per_second{};  // 1–100 000; absent: as fast as the rest of the work allows
+  std::int32_t new_priority{};  // of change_priority
+  std::optional<std::uint32_t>
+      rate_per_second{};  // 1–100 000; absent: as fast as the rest of the work allows
 };
 struct ReadBulkOperation {
   using Answer = BulkOperation;

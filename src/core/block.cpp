@@ -41,7 +41,8 @@ Result<void> check_may_block(const Execution& execution, BlockingReason reason) 
   if (state.lifecycle_phase == LifecyclePhase::terminal) return std::unexpected(not_active(execution));
   const bool runnable = state.lifecycle_phase == LifecyclePhase::runnable &&
                         state.eligibility_state != EligibilityState::blocked_by_dependencies;
-  if (!runnable) return not_eligible("Only an execution that could be waiting for a worker can be held back.");
+  if (!runnable)
+    return not_eligible("Only an execution that could be waiting for a worker can be held back.");
   const bool by_operator = reason == BlockingReason::paused_by_operator;
   if (state.blocking_reason == BlockingReason::paused_by_operator && !by_operator) {
     return not_eligible("An operator holds the execution; it stays held until it is released.");
@@ -157,7 +158,8 @@ Rule run_due(Unit& unit, const RouteKey& key, Context& at) {
 void look_for_blocked(Unit& unit, const Worker& worker, const Context& at) {
   for (const auto& lane : worker.lanes) {
     for (const auto* route : unit.routes_of(lane)) {
-      if (route->next_due_at_ms && is_capable(worker, *route, at)) arm_route(unit, route->route_id, at.now_ms);
+      if (route->next_due_at_ms && is_capable(worker, *route, at))
+        arm_route(unit, route->route_id, at.now_ms);
     }
   }
 }

@@ -17,7 +17,7 @@ constexpr std::uint32_t kMaxRate = 100'000;
 
 using enum PublicState;
 // What an action can be done to, in the order of the enum.
-const std::vector<PublicState> kAlive{waiting, delayed, rate_limited, waiting_children,
+const std::vector<PublicState> kAlive{waiting, delayed,   rate_limited, waiting_children,
                                       active,  suspended, resumable};
 const std::vector<PublicState> kEnded{completed, failed, cancelled, expired, skipped};
 
@@ -150,7 +150,8 @@ Result<BulkItem> apply_bulk(Unit& unit, const BulkJob& job, const ExecutionId& i
   const auto& group = unit.require<Group>({execution->group_id});
   const bool ended_since = execution->terminal_at_ms && *execution->terminal_at_ms > job.created_at_ms;
   // With no state left that the action could be done in, the filter would match all of them.
-  if (filter.states.empty() || ended_since || !matches(filter, *execution, group)) return BulkItem::left_alone;
+  if (filter.states.empty() || ended_since || !matches(filter, *execution, group))
+    return BulkItem::left_alone;
   const auto done = [](const auto& answer) -> Result<BulkItem> {
     if (!answer) return std::unexpected(answer.error());
     return BulkItem::done;
@@ -159,7 +160,8 @@ Result<BulkItem> apply_bulk(Unit& unit, const BulkJob& job, const ExecutionId& i
     case BulkAction::cancel:
       return done(cancel(unit, {.execution_id = id, .reason = job.reason}, at));
     case BulkAction::replay:
-      return done(replay(unit, {.execution_id = id, .reason = job.reason, .requested_by = "bulk_operation"}, at));
+      return done(
+          replay(unit, {.execution_id = id, .reason = job.reason, .requested_by = "bulk_operation"}, at));
     case BulkAction::change_priority:
       return done(change_priority(unit, {.execution_id = id, .new_priority = job.new_priority}, at));
   }
@@ -167,7 +169,8 @@ Result<BulkItem> apply_bulk(Unit& unit, const BulkJob& job, const ExecutionId& i
 }
 
 std::uint32_t bulk_step_size(const BulkJob& job) {
-  return std::min(job.rate_per_second.value_or(kMaxStep), kMaxStep);
+  // Ten small steps a second rather than one large one.
+  return job.rate_per_second ? std::clamp(*job.rate_per_second / 10, 1u, kMaxStep) : kMaxStep;
 }
 
 void record_bulk_step(Unit& unit, const BulkStep& step, Context& at) {
@@ -180,15 +183,17 @@ void record_bulk_step(Unit& unit, const BulkStep& step, Context& at) {
   if (!step.last_error.empty()) job.last_error = step.last_error;
   if (!step.next) return end_job(job, BulkState::finished, at);
   job.cursor = *step.next;
-  const auto wait_ms =
-      job.rate_per_second ? bulk_step_size(job) * std::uint64_t{1000} / *job.rate_per_second : 0;
+  std::uint64_t wait_ms = 0;
+  if (const auto rate = job.rate_per_second) {
+    wait_ms = (bulk_step_size(job) * std::uint64_t{1000} + *rate - 1) / *rate;
+  }
   job.next_due_at_ms = saturating_add(at.now_ms, wait_ms);
 }
 
 Rule run_due(Unit& unit, const BulkJobKey& key, Context& at) {
   const auto* job = unit.find<BulkJob>(key);
-  const bool over = job && job->state != BulkState::running && job->next_due_at_ms &&
-                    *job->next_due_at_ms <= at.now_ms;
+  const bool over =
+      job && job->state != BulkState::running && job->next_due_at_ms && *job->next_due_at_ms <= at.now_ms;
   if (!over) return Rule::none;
   unit.erase<BulkJob>(key);
   return Rule::ttl_sweep;

@@ -29,6 +29,16 @@ std::vector<std::string> required_by(const ExecutionSpec& spec) {
                  : std::vector<std::string>();
 }
 
+bool is_route_of(const Route& route, const Execution& execution, const ExecutionSpec* spec) {
+  return route.lane_id == execution.lane_id && route.namespace_ == execution.namespace_ &&
+         (!spec || route.required_capabilities == join_capabilities(required_by(*spec)));
+}
+
+bool is_group_of(const Group& group, const Execution& execution, const ExecutionSpec* spec) {
+  return group.lane_id == execution.lane_id && group.namespace_ == execution.namespace_ &&
+         (!spec || group.execution_kind == spec->execution_kind);
+}
+
 }  // namespace
 
 std::vector<std::string> faults(const Neighbourhood& found, const Context& at) {
@@ -41,9 +51,10 @@ std::vector<std::string> faults(const Neighbourhood& found, const Context& at) {
   require(terminal == execution.terminal_at_ms.has_value(), "an end time iff terminal");
   require(found.spec, "what was submitted is missing");
   require(found.lane, "its lane is not registered");
-  require(found.route && found.route->lane_id == execution.lane_id, "its route is not registered");
-  require(found.group && found.group->lane_id == execution.lane_id, "its group is not registered");
-  require(execution.grant_expires_at_ms.has_value() == (found.grant != nullptr), "granted iff there is a grant");
+  require(found.route && is_route_of(*found.route, execution, found.spec), "its route is not the right one");
+  require(found.group && is_group_of(*found.group, execution, found.spec), "its group is not the right one");
+  require(execution.grant_expires_at_ms.has_value() == (found.grant != nullptr),
+          "granted iff there is a grant");
   require(found.attempts == expected_attempts(execution), "one history row per ended attempt");
   for (const auto& tag : found.untagged) require(false, "tag " + tag + " has no row");
   return wrong;

@@ -23,8 +23,8 @@ struct Neighbourhood {
 };
 std::vector<std::string> faults(const Neighbourhood& found, const Context& at);
 
-// Recomputes what is derived: public state, place in line, next clock, registrations, tag rows, a grant that is
-// not there. What remains wrong then is refused by the invariants, and nothing is changed.
+// Recomputes what is derived: public state, place in line, next clock, registrations, tag rows, a grant that
+// is not there. What remains wrong then is refused by the invariants, and nothing is changed.
 void repair(Unit& unit, const ExecutionId& id, Context& at);
 
 }  // namespace flowfabric::core

@@ -37,13 +37,13 @@ std::optional<std::uint64_t> attempt_timeout(const ExecutionPolicy& policy,
 
 void grant_lease(Execution& execution, const Taker& taker, Context& at) {
   ++execution.lease_epoch;
-  execution.lease = Lease{.lease_id = taker.lease_id ? *taker.lease_id : at.mint<LeaseId>(),
-                          .worker_id = taker.worker_id,
-                          .worker_instance_id =
-                              taker.worker_instance_id.empty() ? taker.worker_id : taker.worker_instance_id,
-                          .lease_acquired_at_ms = at.now_ms,
-                          .lease_expires_at_ms = at.now_ms + taker.lease_ttl_ms,
-                          .lease_renewal_deadline_ms = renewal_deadline(at.now_ms, taker.lease_ttl_ms)};
+  execution.lease = Lease{
+      .lease_id = taker.lease_id ? *taker.lease_id : at.mint<LeaseId>(),
+      .worker_id = taker.worker_id,
+      .worker_instance_id = taker.worker_instance_id.empty() ? taker.worker_id : taker.worker_instance_id,
+      .lease_acquired_at_ms = at.now_ms,
+      .lease_expires_at_ms = at.now_ms + taker.lease_ttl_ms,
+      .lease_renewal_deadline_ms = renewal_deadline(at.now_ms, taker.lease_ttl_ms)};
 }
 
 void start_attempt(Execution& execution, const ExecutionPolicy& policy, AttemptType type, Lineage lineage,

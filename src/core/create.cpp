@@ -101,17 +101,17 @@ Result<Creation> create(Unit& unit, const CreateExecution& request, Context& at)
   if (const auto& routing = request.policy.routing_requirements) {
     required = *normalize_capabilities("required", routing->required_capabilities);
   }
-  Execution execution{.partition_key = request.execution_id->partition,
-                      .execution_id = request.execution_id->uuid,
-                      .lane_id = request.lane_id,
-                      .namespace_ = request.namespace_,
-                      .route_id = ensure_route(unit, request.lane_id, request.namespace_, required),
-                      .group_id =
-                          ensure_group(unit, request.lane_id, request.namespace_, request.execution_kind),
-                      .created_at_ms = at.now_ms,
-                      .max_reclaim_count = request.policy.reclaim_cap(),
-                      .retention_ms = retention_of(request.policy),
-                      .tags = request.tags};
+  Execution execution{
+      .partition_key = request.execution_id->partition,
+      .execution_id = request.execution_id->uuid,
+      .lane_id = request.lane_id,
+      .namespace_ = request.namespace_,
+      .route_id = ensure_route(unit, request.lane_id, request.namespace_, required),
+      .group_id = ensure_group(unit, request.lane_id, request.namespace_, request.execution_kind),
+      .created_at_ms = at.now_ms,
+      .max_reclaim_count = request.policy.reclaim_cap(),
+      .retention_ms = retention_of(request.policy),
+      .tags = request.tags};
   const auto priority = request.priority != 0 ? request.priority : request.policy.priority;
   execution.priority = std::clamp(priority, kMinPriority, kMaxPriority);
   execution.deadline_at_ms = deadline_of(request, at);

@@ -100,20 +100,20 @@ ClaimGrant reserve(Unit& unit, const ExecutionId& id, const GrantTerms& terms,
                    const std::vector<std::string>& capabilities, Context& at) {
   auto& execution = unit.edit<Execution>(id);
   drop_grant(unit, execution);
-  Grant grant{.partition_key = id.partition,
-              .execution_id = id.uuid,
-              .grant_id = mint_uuid(at.now_ms, at.random),
-              .kind = kind_for(execution),
-              .worker_id = terms.worker_id,
-              .worker_instance_id =
-                  terms.worker_instance_id.empty() ? terms.worker_id : terms.worker_instance_id,
-              .lane_id = execution.lane_id,
-              .worker_capabilities = join_capabilities(capabilities),
-              .capability_hash = terms.capability_hash,
-              .route_snapshot_json = terms.route_snapshot_json,
-              .admission_summary = terms.admission_summary,
-              .issued_at_ms = at.now_ms,
-              .expires_at_ms = at.now_ms + terms.grant_ttl_ms};
+  Grant grant{
+      .partition_key = id.partition,
+      .execution_id = id.uuid,
+      .grant_id = mint_uuid(at.now_ms, at.random),
+      .kind = kind_for(execution),
+      .worker_id = terms.worker_id,
+      .worker_instance_id = terms.worker_instance_id.empty() ? terms.worker_id : terms.worker_instance_id,
+      .lane_id = execution.lane_id,
+      .worker_capabilities = join_capabilities(capabilities),
+      .capability_hash = terms.capability_hash,
+      .route_snapshot_json = terms.route_snapshot_json,
+      .admission_summary = terms.admission_summary,
+      .issued_at_ms = at.now_ms,
+      .expires_at_ms = at.now_ms + terms.grant_ttl_ms};
   const auto answer = view(grant);
   execution.grant_expires_at_ms = grant.expires_at_ms;
   renew_offer(execution, at);
@@ -286,21 +286,21 @@ Result<ClaimedTask> claim_granted(Unit& unit, const ClaimGranted& request, Conte
     return paused ? claim_resumed(unit, {request.execution_id, request.use}, at)
                   : claim_execution(unit, {request.execution_id, request.use}, at);
   }
-  auto answer = reclaim(unit, {request.execution_id, request.use}, at);
-  if (!answer) return std::unexpected(answer.error());
-  switch (answer->status) {
-    case ReclaimStatus::claimed:
-      return *std::move(answer->task);
-    case ReclaimStatus::reclaim_cap_exceeded:
-      unit.keep_despite_refusal();  // its last reclaim is used up, and it has failed for good
-      return fail_with(ErrorCode::max_reclaims_exceeded, std::to_string(answer->reclaim_count),
-                       "The execution lost its lease too often and has failed.");
-    case ReclaimStatus::grant_not_found:
-      return bad_grant("Nobody reserved this execution, or the grant was used: ask for a new one.");
-    default:
-      return fail_with(ErrorCode::execution_not_reclaimable, answer->detail,
-                       "Its lease is held by a worker, or its lane hands out no work.");
+  if (auto ok = check_use(request.use); !ok) return std::unexpected(ok.error());
+  if (!hands_out(unit, execution->lane_id)) return not_leaseable("Its lane hands out no work.");
+  if (const auto refused = check_reclaim(unit, *execution, std::nullopt, at)) {
+    if (refused->status != ReclaimStatus::reclaim_cap_exceeded) {
+      return fail_with(ErrorCode::execution_not_reclaimable, "", "Its lease is held by a worker.");
+    }
+    unit.keep_despite_refusal();  // its last reclaim is used up, and it has failed for good
+    return fail_with(ErrorCode::max_reclaims_exceeded, std::to_string(refused->reclaim_count),
+                     "The execution lost its lease too often and has failed.");
   }
+  if (auto grant = check_grant(unit, unit.require<Execution>(request.execution_id), request.use, at);
+      !grant) {
+    return std::unexpected(grant.error());
+  }
+  return take_or_refuse(unit, request.execution_id, taker_for(request.use), at);
 }
 
 Result<ClaimedTask> issue_grant_and_claim(Unit& unit, const IssueGrantAndClaim& request, Context& at) {
@@ -311,11 +311,10 @@ Result<ClaimedTask> issue_grant_and_claim(Unit& unit, const IssueGrantAndClaim& 
   if (!waits_for_worker(*execution)) return not_eligible("");
   if (has_live_grant(*execution, at)) return already_granted();
   if (execution->lane_id != request.lane_id) return other_lane(*execution);
-  return take_or_refuse(unit, request.execution_id,
-                        {.worker_id = "operator",
-                         .lease_ttl_ms = request.lease_duration_ms,
-                         .reason = "issue_grant_and_claim"},
-                        at);
+  return take_or_refuse(
+      unit, request.execution_id,
+      {.worker_id = "operator", .lease_ttl_ms = request.lease_duration_ms, .reason = "issue_grant_and_claim"},
+      at);
 }
 
 Result<ReclaimAnswer> issue_reclaim_grant(Unit& unit, const IssueReclaimGrant& request, Context& at) {

@@ -59,16 +59,19 @@ std::vector<std::string> broken_invariants(const Execution* before, const Execut
   require(s.attempt_state != AttemptState::running_attempt || active, "I8: a started attempt is active");
   require(!terminal || after.total_attempt_count == 0 || s.attempt_state == AttemptState::attempt_terminal,
           "I9: an attempt that existed has ended");
-  require(!terminal || after.total_attempt_count > 0 ||
-              s.attempt_state == AttemptState::pending_first_attempt || s.attempt_state == AttemptState::none,
-          "I9: without an attempt the attempt state stays");
+  require(
+      !terminal || after.total_attempt_count > 0 || s.attempt_state == AttemptState::pending_first_attempt ||
+          s.attempt_state == AttemptState::pending_replay_attempt || s.attempt_state == AttemptState::none,
+      "I9: without an attempt the attempt state stays");
   require(!before || after.lease_epoch >= before->lease_epoch, "I10: the lease epoch never decreases");
   const bool may_be_granted = (s.lifecycle_phase == LifecyclePhase::runnable &&
                                s.eligibility_state == EligibilityState::eligible_now) ||
                               is_lost(s.ownership_state);
   require(!after.grant_expires_at_ms || may_be_granted, "only what a worker may take is granted");
   require(after.offer_order == offer_order(after), "offered iff a worker may take it");
-  const auto clock = earliest_clock(after, at);
+  // How long the ended are kept by default may change at every start.
+  const bool by_default = terminal && !after.retention_ms;
+  const auto clock = by_default ? std::nullopt : earliest_clock(after, at);
   require(!clock || (after.next_due_at_ms && *after.next_due_at_ms <= *clock), "the clock is never late");
   return broken;
 }

@@ -134,6 +134,11 @@ Result<ProgressUpdated> update_progress(Unit& unit, const UpdateProgress& reques
 
 Result<Revocation> revoke(Unit& unit, const RevokeLease& request, Context& at) {
   if (auto ok = check_text("reason", request.reason); !ok) return std::unexpected(ok.error());
+  if (!request.worker_instance_id.empty()) {
+    if (auto ok = check_worker_name("worker_instance_id", request.worker_instance_id); !ok) {
+      return std::unexpected(ok.error());
+    }
+  }
   const auto* found = unit.find<Execution>(request.execution_id);
   if (!found) return std::unexpected(not_found(request.execution_id));
   const auto satisfied = [](NotRevoked why) { return Revocation{.already_satisfied = why}; };

@@ -23,8 +23,8 @@ bool same(const Group& left, const Group& right) {
   return left == right;
 }
 
-// The id of the record that `make` describes, which is inserted if it is new. The id is a hash, so that nobody
-// has to hand out numbers; two that collide take neighbouring ids.
+// The id of the record that `make` describes, which is inserted if it is new. The id is a hash, so that
+// nobody has to hand out numbers; two that collide take neighbouring ids.
 template <class Record, class Make>
 std::int64_t registered(Unit& unit, std::initializer_list<const std::string*> identity, Make make) {
   std::string joined;
@@ -53,8 +53,9 @@ std::optional<std::int64_t> offer_order(const Execution& execution) {
 
 std::int64_t ensure_group(Unit& unit, const std::string& lane, const std::string& name_space,
                           const std::string& kind) {
-  return registered<Group>(unit, {&lane, &name_space, &kind},
-                           [&](std::int64_t id) { return Group{id, lane, name_space, kind}; });
+  return registered<Group>(unit, {&lane, &name_space, &kind}, [&](std::int64_t id) {
+    return Group{id, lane, name_space, kind};
+  });
 }
 
 std::int64_t ensure_route(Unit& unit, const std::string& lane, const std::string& name_space,

@@ -45,8 +45,8 @@ Result<Completed> complete(Unit& unit, const CompleteExecution& request, Context
 std::optional<Failed> schedule_retry(Unit& unit, Execution& execution, const AttemptFailure& failure,
                                      Context& at) {
   const auto& policy = unit.require<ExecutionSpec>(execution.key()).policy;
-  const auto next = next_try(policy, execution.retry_count, execution.attempt.fallback_tier, failure.category,
-                             at.random);
+  const auto next =
+      next_try(policy, execution.retry_count, execution.attempt.fallback_tier, failure.category, at.random);
   if (!next) return std::nullopt;
 
   const Failed answer{.retry_scheduled = true,

@@ -16,8 +16,8 @@ struct NextTry {
 };
 
 // What follows a failure; absent: it is final. `retries_so_far` does not count the first attempt, `tier` is
-// the fallback tier of the attempt that failed. With a fallback policy each failure moves on to the next tier,
-// and the retry policy only says which failures may, and after which wait.
+// the fallback tier of the attempt that failed. With a fallback policy each failure moves on to the next
+// tier, and the retry policy only says which failures may, and after which wait.
 std::optional<NextTry> next_try(const ExecutionPolicy& policy, std::uint32_t retries_so_far,
                                 const std::optional<std::uint32_t>& tier, const std::string& category,
                                 Random& random);

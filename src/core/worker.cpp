@@ -36,8 +36,9 @@ Result<void> check_registration(const RegisterWorker& request) {
 }
 
 Result<void> check_reason(const std::string& reason) {
-  const bool plain = std::ranges::none_of(
-      reason, [](char c) { return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) == 0x7F; });
+  const bool plain = std::ranges::none_of(reason, [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) == 0x7F;
+  });
   if (reason.size() <= kMaxReasonBytes && plain && is_valid_utf8(reason)) return {};
   return fail_with(ErrorCode::invalid_input, "reason: too long or not plain text",
                    "Give a reason of up to 256 bytes without control characters.");

@@ -48,6 +48,11 @@ class Check {
   Result<StoreReport> run() {
     if (auto ok = check_executions(); !ok) return std::unexpected(ok.error());
     if (auto ok = check_tag_rows(); !ok) return std::unexpected(ok.error());
+    for (auto check :
+         {&Check::check_table<Lane>, &Check::check_table<Route>, &Check::check_table<Group>,
+          &Check::check_table<CreateDedup>, &Check::check_table<Worker>, &Check::check_table<BulkJob>}) {
+      if (auto ok = (this->*check)(); !ok) return std::unexpected(ok.error());
+    }
     if (auto ok = check_counts(); !ok) return std::unexpected(ok.error());
     return std::move(report_);
   }
@@ -62,15 +67,11 @@ class Check {
         const auto ids = reading.session.keys_after<Execution>(after, kPage);
         more = ids.size() == kPage;
         const auto last = more ? std::optional(ids.back()) : std::nullopt;
-        std::map<ExecutionId, std::vector<std::uint32_t>> attempts;
-        for_each_owned<Attempt>(reading, last_key_of<Attempt>(after), last, [&](const AttemptKey& key) {
-          attempts[owner_of(key)].push_back(key.attempt_index);
-        });
         find_orphans<Attempt>(reading, after, last, ids, orphans);
         find_orphans<ExecutionSpec>(reading, after, last, ids, orphans);
         find_orphans<Grant>(reading, after, last, ids, orphans);
         for (const auto& id : ids) {
-          if (auto wrong = faults_of(reading, id, std::move(attempts[id])); !wrong.empty()) {
+          if (auto wrong = faults_of(reading, id); !wrong.empty()) {
             faulty.emplace_back(id, std::move(wrong));
           }
         }
@@ -81,8 +82,9 @@ class Check {
       });
       if (!read) return read;
       for (const auto& [id, wrong] : faulty) {
-        const bool repaired = repair([&id](core::Unit& unit, core::Context& at) { core::repair(unit, id, at); }) &&
-                              is_sound(id);
+        const bool repaired =
+            repair([&id](core::Unit& unit, core::Context& at) { core::repair(unit, id, at); }) &&
+            is_sound(id);
         for (const auto& what : wrong) note(id.to_string(), what, repaired);
       }
       for (auto& orphan : orphans) {
@@ -113,32 +115,45 @@ class Check {
     });
   }
 
-  std::vector<std::string> faults_of(Reading& reading, const ExecutionId& id,
-                                     std::vector<std::uint32_t> attempts) {
+  std::vector<std::string> faults_of(Reading& reading, const ExecutionId& id) {
+    std::vector<std::string> wrong;
+    const auto problem = trouble_of([&] { wrong = readable_faults_of(reading, id); });
+    if (problem) wrong.push_back(*problem);
+    return wrong;
+  }
+
+  // What cannot be read about a record, if that is the trouble with it.
+  template <class F>
+  static std::optional<std::string> trouble_of(F&& f) {
     try {
-      core::Neighbourhood found{.execution = reading.find<Execution>(id),
-                                .spec = reading.find<ExecutionSpec>(id),
-                                .grant = reading.find<Grant>(id),
-                                .attempts = std::move(attempts)};
-      found.lane = reading.find<Lane>({found.execution->lane_id});
-      found.route = reading.find<Route>({found.execution->route_id});
-      found.group = reading.find<Group>({found.execution->group_id});
-      for (const auto& row : core::tag_rows(*found.execution)) {
-        if (!reading.find<ExecutionTag>(row)) found.untagged.push_back(row.tag_key);
-      }
-      return core::faults(found, {.now_ms = reading.now_ms, .retention_ms = options_.retention.count()});
+      f();
+      return std::nullopt;
     } catch (const store::StoreFailure& failure) {
       if (failure.error.code != ErrorCode::corruption) throw;
-      return {failure.error.detail};
+      return failure.error.detail;
     }
   }
 
+  std::vector<std::string> readable_faults_of(Reading& reading, const ExecutionId& id) {
+    core::Neighbourhood found{.execution = reading.find<Execution>(id),
+                              .spec = reading.find<ExecutionSpec>(id),
+                              .grant = reading.find<Grant>(id)};
+    if (!found.execution) return {};  // removed since
+    for (const auto& attempt : reading.session.attempts_of(id)) {
+      found.attempts.push_back(attempt.attempt_index);
+    }
+    found.lane = reading.find<Lane>({found.execution->lane_id});
+    found.route = reading.find<Route>({found.execution->route_id});
+    found.group = reading.find<Group>({found.execution->group_id});
+    for (const auto& row : core::tag_rows(*found.execution)) {
+      if (!reading.find<ExecutionTag>(row)) found.untagged.push_back(row.tag_key);
+    }
+    return core::faults(found, {.now_ms = reading.now_ms, .retention_ms = options_.retention.count()});
+  }
+
   bool is_sound(const ExecutionId& id) {
-    const auto sound = readers_.read([&](Reading& reading) -> Result<bool> {
-      std::vector<std::uint32_t> attempts;
-      for (const auto& attempt : reading.session.attempts_of(id)) attempts.push_back(attempt.attempt_index);
-      return faults_of(reading, id, std::move(attempts)).empty();
-    });
+    const auto sound =
+        readers_.read([&](Reading& reading) -> Result<bool> { return faults_of(reading, id).empty(); });
     return sound && *sound;
   }
 
@@ -149,9 +164,11 @@ class Check {
       auto read = readers_.read([&](Reading& reading) -> Result<void> {
         const auto rows = reading.session.keys_after<ExecutionTag>(after, kPage);
         for (const auto& row : rows) {
-          if (!says_the_same(reading.find<Execution>({row.partition_key, row.execution_id}), row)) {
-            superfluous.push_back(row);
-          }
+          // An execution that cannot be read has been reported already.
+          trouble_of([&] {
+            const auto* execution = reading.find<Execution>({row.partition_key, row.execution_id});
+            if (!says_the_same(execution, row)) superfluous.push_back(row);
+          });
         }
         report_.records += rows.size();
         more = rows.size() == kPage;
@@ -166,10 +183,49 @@ class Check {
             unit.erase<ExecutionTag>(row);
           }
         });
-        note("ff_exec_tag " + id.to_string(), "the execution has no tag " + row.tag_key + " like this", repaired);
+        note("ff_exec_tag " + id.to_string(), "the execution has no tag " + row.tag_key + " like this",
+             repaired);
       }
     }
     return {};
+  }
+
+  // Reads every record of a table that belongs to no execution.
+  template <class Record>
+  Result<void> check_table() {
+    std::optional<typename Record::Key> after;
+    for (bool more = true; more;) {
+      auto read = readers_.read([&](Reading& reading) -> Result<void> {
+        const auto keys = reading.session.keys_after<Record>(after, kPage);
+        for (const auto& key : keys) {
+          if (const auto problem = trouble_of([&] { reading.find<Record>(key); })) {
+            note(std::string(Record::table) + " " + text_of(key), *problem, false);
+          }
+        }
+        report_.records += keys.size();
+        more = keys.size() == kPage;
+        if (more) after = keys.back();
+        return {};
+      });
+      if (!read) return read;
+    }
+    return {};
+  }
+
+  // "a b": the columns of a key.
+  template <class Key>
+  static std::string text_of(const Key& key) {
+    std::string text;
+    for_each_field(key, [&](std::string_view, const auto& field) {
+      if (!text.empty()) text += ' ';
+      if constexpr (requires { field.to_string(); })
+        text += field.to_string();
+      else if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(field)>>)
+        text += std::to_string(field);
+      else
+        text += field;
+    });
+    return text;
   }
 
   static bool says_the_same(const Execution* execution, const ExecutionTagKey& row) {
@@ -182,15 +238,20 @@ class Check {
   Result<void> check_counts() {
     std::map<LaneCountKey, std::int64_t> missing;
     auto read = readers_.read([&](Reading& reading) -> Result<void> {
-      missing = reading.session.count_executions();
-      for (const auto& [key, count] : reading.session.lane_counts()) missing[key] -= count;
+      const auto problem = trouble_of([&] {
+        missing = reading.session.count_executions();
+        for (const auto& [key, count] : reading.session.lane_counts()) missing[key] -= count;
+      });
+      if (!problem) return {};
+      missing.clear();
+      note("ff_lane_count", *problem, false);
       return {};
     });
     if (!read) return read;
     for (const auto& [key, delta] : missing) {
       if (delta == 0) continue;
-      const bool repaired = repair(
-          [&](core::Unit& unit, core::Context&) { unit.count(key.lane_id, key.public_state, delta); });
+      const bool repaired =
+          repair([&](core::Unit& unit, core::Context&) { unit.count(key.lane_id, key.public_state, delta); });
       note("ff_lane_count " + key.lane_id + " " + std::string(enum_name(key.public_state)),
            "the count is off by " + std::to_string(-delta), repaired);
     }

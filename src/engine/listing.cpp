@@ -320,13 +320,14 @@ Result<LanePage> answer(Readers& readers, const ListLanes& request) {
           .limit = 1,
       };
       const auto waiting = list(reading.session, reading.unit, oldest).found;
-      page.lanes.push_back(
-          {.lane_id = lane.lane_id,
-           .state = lane.state,
-           .counts = reading.session.count_lane(lane.lane_id),
-           .oldest_waiting_at = waiting.empty() ? std::nullopt : std::optional(waiting[0].first->created_at_ms),
-           .registered_at = lane.registered_at_ms,
-           .registered_by = lane.registered_by});
+      page.lanes.push_back({.lane_id = lane.lane_id,
+                            .state = lane.state,
+                            .counts = reading.session.count_lane(lane.lane_id),
+                            .oldest_waiting_at = waiting.empty()
+                                                     ? std::nullopt
+                                                     : std::optional(waiting[0].first->created_at_ms),
+                            .registered_at = lane.registered_at_ms,
+                            .registered_by = lane.registered_by});
     }
     if (more) page.next_cursor = keys.back().lane_id;
     return page;

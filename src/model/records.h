@@ -291,8 +291,7 @@ struct ExecutionTagKey {
   Uuid execution_id;
   auto operator<=>(const ExecutionTagKey&) const = default;
 };
-BOOST_DESCRIBE_STRUCT(ExecutionTagKey, (),
-                      (tag_key, tag_value, created_at_ms, partition_key, execution_id))
+BOOST_DESCRIBE_STRUCT(ExecutionTagKey, (), (tag_key, tag_value, created_at_ms, partition_key, execution_id))
 
 // One tag of an execution, for looking it up; the execution's own `tags` say the same.
 struct ExecutionTag {
@@ -517,8 +516,8 @@ struct LaneCountKey {
 BOOST_DESCRIBE_STRUCT(LaneCountKey, (), (lane_id, public_state))
 
 // Everything below a store is written over these lists: a new record is added here, and nowhere else.
-using Records = boost::mp11::mp_list<Execution, ExecutionSpec, Attempt, ExecutionTag, Grant, Lane, Route, Group,
-                                     CreateDedup, Worker, BulkJob>;
+using Records = boost::mp11::mp_list<Execution, ExecutionSpec, Attempt, ExecutionTag, Grant, Lane, Route,
+                                     Group, CreateDedup, Worker, BulkJob>;
 using Events = boost::mp11::mp_list<LeaseEvent, CompletionEvent, OperatorEvent, WorkerEvent>;
 
 // Records with a clock of their own.

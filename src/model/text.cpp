@@ -159,9 +159,7 @@ Result<void> check_create_tag(std::string_view key, std::string_view value) {
 
 Result<void> check_tag(std::string_view key, std::string_view value) {
   if (auto checked = check_create_tag(key, value); !checked) return checked;
-  const auto is_word = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-  };
+  const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
   const auto dot = key.find('.');
   const bool whole = dot != key.npos && dot > 0 && dot + 1 < key.size();
   const auto caller = key.substr(0, dot);

@@ -85,7 +85,8 @@ using KeyPagePointer = KeyPage<T>*;
 template <class T>
 using EventPagePointer = EventPage<T>*;
 using AnyKeyPage = boost::mp11::mp_rename<boost::mp11::mp_transform<KeyPagePointer, Records>, std::variant>;
-using AnyEventPage = boost::mp11::mp_rename<boost::mp11::mp_transform<EventPagePointer, Events>, std::variant>;
+using AnyEventPage =
+    boost::mp11::mp_rename<boost::mp11::mp_transform<EventPagePointer, Events>, std::variant>;
 
 class Session : public core::Loader {
  public:
@@ -116,8 +117,7 @@ class Session : public core::Loader {
   virtual void fill(AnyEventPage page) = 0;
 
   template <class Record>
-  std::vector<typename Record::Key> keys_after(std::optional<typename Record::Key> after,
-                                               std::size_t limit) {
+  std::vector<typename Record::Key> keys_after(std::optional<typename Record::Key> after, std::size_t limit) {
     KeyPage<Record> page{std::move(after), limit};
     fill(AnyKeyPage(&page));
     return std::move(page.found);

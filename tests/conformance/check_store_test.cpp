@@ -1,4 +1,7 @@
 // The consistency check of a sound store: whatever happened to it, nothing is found, and nothing is changed.
+#include <atomic>
+#include <thread>
+
 #include "support/bulk_fixture.h"
 #include "support/reopen_fixture.h"
 
@@ -135,10 +138,43 @@ TEST_P(SoundStore, ARepairChangesNothing) {
   EXPECT_EQ(claim_one().execution_id, waiting);
 }
 
+TEST_P(SoundStore, WorkThatGoesOnMeanwhileIsNotDamage) {
+  std::atomic<bool> stop{false};
+  std::thread others([&] {
+    for (int i = 0; i < 300 && !stop; ++i) {
+      const auto made = engine().call(CreateExecution{.execution_kind = "test", .tags = {{"a.b", "c"}}});
+      if (!made) break;
+      remember(made->execution_id);
+      engine().call(ClaimTasks{.worker_id = kWorker});
+      engine().call(CancelExecution{.execution_id = made->execution_id});
+    }
+  });
+  for (int i = 0; i < 20; ++i) expect_sound();
+  stop = true;
+  others.join();
+}
+
 TEST_P(SoundStore, ThousandsAreLookedAt) {
   create_many(3000, {.execution_kind = "test", .tags = {{"a.b", "c"}}});
 
   EXPECT_EQ(expect_sound().executions, 3000u);
+}
+
+// ---- restarts ----
+
+class SoundRestart : public Bulk<ReopenFixture> {};
+
+// How long the ended are kept is the engine's choice at every start; a store is not damaged by another one.
+TEST_F(SoundRestart, AnotherRetentionIsNoDamage) {
+  complete(running());
+  ExecutionPolicy policy;
+  policy.stream_policy = StreamPolicy{.retention_ttl_ms = 1000};
+  complete(running(policy));
+  for (const std::int64_t hours : {1, 0, 24, 0, 48}) {
+    reopen({.retention = std::chrono::hours(hours)});
+    const auto report = must(CheckStore{});
+    EXPECT_EQ(report.found, 0u) << "after a restart with " << hours << " hours: " << report;
+  }
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ class Expire : public EngineTest {
     EXPECT_EQ(seen.completed_at, now());
     EXPECT_EQ(outcomes(id), Outcomes{TerminalOutcome::expired});
     EXPECT_EQ(count(), (Counts{{PublicState::expired, 1}}));
-    advance(100 * kHour);
+    advance(20 * kHour);
     EXPECT_EQ(describe(id), seen) << "nothing is due any more";
     EXPECT_TRUE(claim().empty());
   }

@@ -139,6 +139,26 @@ TEST_P(ListingPages, TheRareAreAllFoundWhereverTheyAre) {
   EXPECT_EQ(matching({.execution_kind = "rare", .tags = {{"a.even", "yes"}}}).size(), 3u);
 }
 
+TEST_P(ListingPages, ManyKindsAreListedLikeFew) {
+  constexpr std::size_t count = 1300;
+  std::vector<CreateExecution> requests;
+  for (std::size_t i = 0; i < count; ++i) {
+    requests.push_back(
+        {.lane_id = i % 13 == 0 ? "rare" : "default", .execution_kind = "k" + std::to_string(i)});
+  }
+  const auto ids = create_all(requests);
+  for (const auto order : {ListOrder::newest, ListOrder::oldest}) {
+    const auto of_lane = ids_of(list({.filter = {.lane_id = "rare"}, .order = order, .limit = 7}));
+    EXPECT_EQ(of_lane.size(), 100u);
+    EXPECT_EQ(std::set(of_lane.begin(), of_lane.end()).size(), 100u);
+    const auto all =
+        ids_of(list({.filter = {.states = {PublicState::waiting}}, .order = order, .limit = 99}));
+    EXPECT_EQ(std::set(all.begin(), all.end()), std::set(ids.begin(), ids.end()));
+    EXPECT_EQ(all.size(), count);
+  }
+  EXPECT_EQ(matching({.execution_kind = "k700"}), Ids{ids[700]});
+}
+
 // ---- a store that changes ----
 
 TEST_P(ListingPages, NewOnesComeBeforeTheCursorOfTheNewest) {

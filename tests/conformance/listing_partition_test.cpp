@@ -104,9 +104,12 @@ TEST_P(PartitionListing, AnUnknownPartitionIsRefused) {
 
 TEST_P(PartitionListing, ABadCursorIsRefused) {
   make({id_in(7, 10)});
-  for (const auto* cursor : {"nonsense", "{fp:7}:", "{fp:7}:xyz", "00000000-0000-0000-0000-000000000000"}) {
+  for (const std::string cursor :
+       {"nonsense", "{fp:7}:", "{fp:7}:xyz", "00000000-0000-0000-0000-000000000000"}) {
     expect_error(ListPartition{.partition = 7, .cursor = cursor}, ErrorCode::invalid_input);
   }
+  const auto elsewhere = id_in(8, 10).to_string();
+  expect_error(ListPartition{.partition = 7, .cursor = elsewhere}, ErrorCode::invalid_input);
 }
 
 }  // namespace

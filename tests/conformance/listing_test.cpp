@@ -80,6 +80,7 @@ class Listing : public Bulk<EngineCaseTest<Filtered>> {
     if (i % 3 != 0) request.namespace_ = i % 3 == 1 ? "acme" : "zeta";
     if (i % 5 != 0) request.tags["team.name"] = i % 4 == 0 ? "red" : "blue";
     if (i % 7 == 0) request.tags["app.version"] = "1";
+    if (i % 11 == 0) request.tags["app.note"] = "";
     const int state = i % 6;
     if (state == 1) request.delay_until = now() + kHour;
     if (state >= 2) request.priority = 9;  // taken before those that stay
@@ -120,6 +121,7 @@ std::vector<Filtered> filters() {
       {"Flow", {.flow_id = FlowId{}}, 0},
       {"Tag", {.tags = {{"team.name", "red"}}}, 5},
       {"TagOfOtherValue", {.tags = {{"team.name", "re"}}}, 0},
+      {"TagEmpty", {.tags = {{"app.note", ""}}}, 5},
       {"TagUnknown", {.tags = {{"team", "red"}}}, 0},
       {"Tags", {.tags = {{"team.name", "blue"}, {"app.version", "1"}}}, 3},
       {"After", {.created_after = time(5)}, 42},

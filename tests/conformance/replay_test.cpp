@@ -61,15 +61,28 @@ TEST_P(Replay, BadInputIsRefused) {
 TEST_P(Replay, TenTimesUnlessThePolicySaysOtherwise) {
   for (const auto& [policy, times] :
        {std::pair{ExecutionPolicy{}, 10u}, std::pair{replays(2), 2u}, std::pair{replays(0), 0u}}) {
-    const auto id = create(policy);
+    const auto placed = place(Situation::completed, policy);
     for (std::uint32_t i = 0; i < times; ++i) {
-      cancel(id);
-      replay(id);
+      replay(placed.id);
+      complete(take_next(placed.lane));
     }
-    cancel(id);
-    expect_refused(ReplayExecution{.execution_id = id}, ErrorCode::max_replays_exhausted);
-    EXPECT_EQ(describe(id).replay_count, times);
+    expect_refused(ReplayExecution{.execution_id = placed.id}, ErrorCode::max_replays_exhausted);
+    EXPECT_EQ(describe(placed.id).replay_count, times);
   }
+}
+
+TEST_P(Replay, WhatStillHasNotRunCanEndAgain) {
+  const auto cancelled = place(Situation::cancelled_unstarted).id;
+  replay(cancelled);
+  cancel(cancelled);
+  EXPECT_EQ(state(cancelled).public_state, PublicState::cancelled);
+  EXPECT_EQ(outcomes(cancelled), (Outcomes{TerminalOutcome::cancelled, TerminalOutcome::cancelled}));
+
+  const auto expired = create({.execution_deadline_at = now() + 1000});
+  cancel(expired);
+  replay(expired);
+  advance(1000);
+  EXPECT_EQ(state(expired).public_state, PublicState::expired);
 }
 
 // ---- what is kept, and what is not ----

@@ -1,5 +1,6 @@
 // What has ended is kept for a while, and then it is gone (02 §11, 08): executions, and events.
 #include <functional>
+#include <future>
 
 #include "support/bulk_fixture.h"
 #include "support/reopen_fixture.h"
@@ -234,6 +235,36 @@ TEST_P(Retention, AReplayInTheLastMomentIsInTime) {
   expect_kept(id);
   EXPECT_EQ(state(id), expected::waiting(AttemptState::pending_replay_attempt));
   EXPECT_EQ(attempts(id).size(), 1u);
+}
+
+// ---- races ----
+
+// Each round the id is taken again at the very moment at which its former life is removed.
+TEST_P(Retention, AnIdIsTakenAgainWhileItsFormerLifeIsRemoved) {
+  const CreateExecution request{.execution_id = ExecutionId{7, {}},
+                                .execution_kind = "test",
+                                .tags = {{"a.b", "c"}},
+                                .policy = kept_for(1000)};
+  ASSERT_TRUE(call(request));
+  forget({7, {}});
+  for (int round = 0; round < 100; ++round) {
+    cancel({7, {}});
+    tick(1000);
+    std::vector<std::future<Result<Creation>>> creations;
+    auto clock = std::async(std::launch::async, [&] { run_due(); });
+    for (int i = 0; i < 5; ++i) creations.push_back(engine().submit(request));
+    clock.get();
+    int created = 0;
+    for (auto& creation : creations) created += creation.get().value().duplicate ? 0 : 1;
+    EXPECT_LE(created, 1);
+    if (created == 0) {
+      ASSERT_FALSE(must(request).duplicate);
+    }
+    EXPECT_EQ(must(ReadState{{7, {}}}), PublicState::waiting);
+    EXPECT_EQ(matching({.tags = {{"a.b", "c"}}}).size(), 1u);
+    forget({7, {}});
+  }
+  EXPECT_EQ(count(), (Counts{{PublicState::waiting, 1}}));
 }
 
 // ---- options ----

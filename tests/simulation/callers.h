@@ -1,198 +1,133 @@
-// Makes random requests, the way many callers and workers would: mostly sensible, often late, repeated,
-// stale or malformed. Learns ids and fences from the answers.
+// Makes random requests, the way many callers, workers and operators would: mostly sensible, often late,
+// repeated, stale or malformed. Learns ids, fences and grants from the answers.
 #pragma once
 
-#include <deque>
-#include <limits>
-
-#include "model/partition.h"
-#include "model/random.h"
-#include "simulation/state.h"
 #include "simulation/steps.h"
+#include "simulation/submitter.h"
 
 namespace flowfabric::simulation {
 
 class Callers {
  public:
-  Callers(std::uint64_t seed, const std::int64_t& now_ms) : random_(seed), now_(now_ms) {}
+  Callers(std::uint64_t seed, const std::int64_t& now_ms)
+      : dice_(seed), submitter_(dice_, now_ms), now_(now_ms) {}
+
+  Dice& dice() { return dice_; }
 
   Step next() {
-    const auto roll = below(100);
-    if (roll < 30) return step(create());
-    if (roll < 44) return step(claim());
-    if (roll < 50) return step(renew());
-    if (roll < 56) return step(progress());
-    if (roll < 68) return step(complete());
-    if (roll < 78) return step(fail());
-    if (roll < 86) return step(delay());
-    if (roll < 92) return step(cancel());
+    auto roll = dice_.below(kWeights);
+    for (const auto& choice : kChoices) {
+      roll -= choice.weight;
+      if (roll < 0) return step((this->*choice.make)());
+    }
     return step(due());
   }
-
-  Step step(Request request) { return {std::move(request), random_.next()}; }
+  Step step(Request request) { return {std::move(request), dice_.next()}; }
 
   void learn(const Step& asked, const Answer& answer) {
-    if (const auto* create = std::get_if<CreateExecution>(&asked.request)) {
-      known_.executions.insert(*create->execution_id);
-      ids_.push_back(*create->execution_id);
-      known_.lanes.insert(create->lane_id);
-      if (!create->idempotency_key.empty()) {
-        known_.keys.insert({create->namespace_, create->idempotency_key});
+    match(asked, answer, [this](const auto& request, const auto& result) {
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(request)>, CreateExecution>) {
+        remember(ids_, *request.execution_id, 400);
       }
-    }
-    const auto* claimed = std::get_if<Result<std::vector<ClaimedTask>>>(&answer);
-    if (!claimed || !*claimed) return;
-    for (const auto& task : **claimed) tasks_.push_front(task);
-    while (tasks_.size() > 80) tasks_.pop_back();
+      if (result) learn(request, *result);
+    });
   }
-
-  const Known& known() const { return known_; }
 
   // How far the clock moves on before the next batch.
   std::int64_t pause() {
-    const auto roll = below(1000);
+    const auto roll = dice_.below(1000);
     if (roll < 300) return 0;
-    if (roll < 900) return between(1, 200);
-    if (roll < 995) return between(200, 5000);
-    return between(5000, 90'000'000);
+    if (roll < 900) return dice_.between(1, 200);
+    if (roll < 995) return dice_.between(200, 5000);
+    return dice_.between(5000, 90'000'000);
   }
-  std::size_t batch_size() { return static_cast<std::size_t>(between(1, 40)); }
-  bool chance(int percent) { return below(100) < percent; }
+
+  ExecutionId some_id() {
+    if (ids_.empty() || dice_.chance(3)) return ExecutionId{3, dice_.uuid(now_)};
+    return dice_.pick_late(ids_, 80);
+  }
 
  private:
-  std::int64_t below(std::int64_t bound) { return between(0, bound - 1); }
-  std::int64_t between(std::int64_t low, std::int64_t high) {
-    return low + static_cast<std::int64_t>(random_.between(0, static_cast<std::uint64_t>(high - low)));
-  }
-  template <class Container>
-  const auto& pick(const Container& container) {
-    return container[static_cast<std::size_t>(below(static_cast<std::int64_t>(container.size())))];
-  }
+  struct Choice {
+    std::int64_t weight;
+    Request (Callers::*make)();
+  };
+  static const std::vector<Choice> kChoices;
+  static const std::int64_t kWeights;
+
+  struct KnownGrant {
+    ClaimGrant grant;
+    std::string worker_id;
+  };
+
+  // ---- learning ----
+
   template <class T>
-  T pick(std::initializer_list<T> values) {
-    return *(values.begin() + below(static_cast<std::int64_t>(values.size())));
+  static void remember(std::deque<T>& list, T value, std::size_t most) {
+    list.push_front(std::move(value));
+    if (list.size() > most) list.pop_back();
   }
-  std::string bytes(std::int64_t most) {
-    std::string text(static_cast<std::size_t>(below(most + 1)), '\0');
-    for (auto& c : text) c = static_cast<char>(below(256));
-    return text;
+  void learn_task(const ClaimedTask& task) { remember(tasks_, task, 80); }
+  void learn_grant(const ClaimGrant& grant, const GrantTerms& terms) {
+    remember(grants_, {grant, terms.worker_id}, 30);
   }
+  void learn_end(const ExecutionId& id) { remember(ended_, id, 40); }
 
-  static constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
-
-  RetryPolicy retries() {
-    RetryPolicy policy{.max_retries = static_cast<std::uint32_t>(below(4)), .backoff = {}};
-    if (chance(50)) {
-      policy.backoff = FixedBackoff{chance(3) ? kHuge : static_cast<std::uint64_t>(below(2000))};
-    } else {
-      policy.backoff =
-          ExponentialBackoff{.initial_delay_ms = chance(3) ? kHuge : static_cast<std::uint64_t>(below(1000)),
-                             .max_delay_ms = chance(3) ? kHuge : static_cast<std::uint64_t>(below(5000)),
-                             .multiplier = pick({1.0, 1.5, 2.0, 0.1, 1e300}),
-                             .jitter = chance(50)};
+  template <class Asked, class Value>
+  void learn(const Asked& request, const Value& answer) {
+    if constexpr (std::is_same_v<Value, ClaimedTask>) {
+      learn_task(answer);
+    } else if constexpr (std::is_same_v<Value, std::vector<ClaimedTask>>) {
+      for (const auto& task : answer) learn_task(task);
+    } else if constexpr (std::is_same_v<Value, ClaimGrant>) {
+      learn_grant(answer, request.terms);
+    } else if constexpr (std::is_same_v<Value, std::optional<ClaimGrant>>) {
+      if (answer) learn_grant(*answer, request.terms);
+    } else if constexpr (std::is_same_v<Asked, IssueReclaimGrant>) {
+      if (answer.grant) learn_grant(*answer.grant, request.terms);
+    } else if constexpr (std::is_same_v<Asked, ReclaimExecution>) {
+      if (answer.task) learn_task(*answer.task);
+    } else if constexpr (std::is_same_v<Value, Completed> || std::is_same_v<Value, Cancelled>) {
+      learn_end(request.execution_id);
+    } else if constexpr (std::is_same_v<Value, Failed>) {
+      if (!answer.retry_scheduled) learn_end(request.execution_id);
+    } else if constexpr (std::is_same_v<Asked, StartBulkOperation>) {
+      remember(bulk_operations_, answer.operation_id, 5);
     }
-    if (chance(20)) policy.retryable_categories = {"transient", "timeout"};
-    return policy;
   }
 
-  ExecutionPolicy policy() {
-    ExecutionPolicy policy;
-    if (chance(10)) policy.priority = pick({1, 7, 9001});
-    if (chance(5)) policy.delay_until = now_ + between(-100, 2000);
-    if (chance(50)) policy.retry_policy = retries();
-    if (chance(25)) {
-      TimeoutPolicy timeouts;
-      if (chance(70)) timeouts.attempt_timeout_ms = chance(3) ? kHuge : random_.between(300, 8000);
-      if (chance(30)) timeouts.execution_deadline_ms = chance(3) ? kHuge : random_.between(1, 30'000);
-      if (chance(30)) timeouts.max_reclaim_count = static_cast<std::uint32_t>(below(3));
-      policy.timeout_policy = timeouts;
-    }
-    if (chance(15)) policy.max_reclaim_count = static_cast<std::uint32_t>(below(3));
-    if (chance(30)) policy.routing_requirements = RoutingRequirements{capabilities(), "", ""};
-    if (chance(50)) policy.dedup_window_ms = pick<std::uint64_t>({0, 1000, 5000, 60'000, kHuge});
-    return policy;
-  }
+  // ---- submitting and working ----
 
+  Request create() { return submitter_.create(ids_); }
+
+  std::string worker() { return dice_.name("w", 4); }
+  std::string lane() { return dice_.pick<std::string>({"a", "b", "default"}); }
+  std::optional<std::string> name_space() {
+    if (!dice_.chance(40)) return std::nullopt;
+    return dice_.pick<std::string>({"", "team", "nobody"});
+  }
   std::vector<std::string> capabilities() {
-    return chance(50) ? std::vector<std::string>{"gpu"} : std::vector<std::string>{"ssd", "gpu"};
+    if (dice_.chance(1)) return {"a,b"};
+    return dice_.chance(60) ? std::vector<std::string>{"gpu", "ssd", "more"} : std::vector<std::string>{};
   }
-
-  void spoil(CreateExecution& request) {
-    switch (below(8)) {
-      case 0:
-        request.lane_id = std::string(65, 'x');
-        return;
-      case 1:
-        request.lane_id.clear();
-        return;
-      case 2:
-        request.execution_id->partition = 256;
-        return;
-      case 3:
-        request.execution_kind = std::string("a\0b", 3);
-        return;
-      case 4:
-        request.delay_until = -1;
-        return;
-      case 5:
-        request.tags[""] = "no key";
-        return;
-      case 6:
-        request.policy.routing_requirements = RoutingRequirements{{"a,b"}, "", ""};
-        return;
-      default:
-        request.creator_identity = "\xff";
-        return;
-    }
-  }
-
-  Request create() {
-    CreateExecution request;
-    request.lane_id = pick<std::string>({"a", "b", "default"});
-    const auto partition = chance(70) ? partition_of_lane(request.lane_id, 256) : below(256);
-    request.execution_id = ExecutionId{static_cast<std::uint16_t>(partition), mint_uuid(now_, random_)};
-    if (chance(4) && !ids_.empty()) request.execution_id = pick(ids_);
-    request.namespace_ = pick<std::string>({"", "", "team"});
-    request.execution_kind = "kind";
-    request.input = bytes(60);
-    request.payload_encoding = pick<std::string>({"", "json"});
-    request.priority = pick({0, 0, 0, 1, 5, 9000, -3, 20'000});
-    if (chance(25)) request.idempotency_key = "key-" + std::to_string(below(40));
-    if (chance(20)) request.tags["cairn.instance_id"] = "i-" + std::to_string(below(3));
-    if (chance(10)) request.tags["caller.\"quoted\""] = "\xc3\xa4 \\ \n\t end";
-    request.policy = policy();
-    if (chance(12)) request.delay_until = now_ + between(-1000, 5000);
-    if (chance(8)) request.execution_deadline_at = now_ + between(-10, 20'000);
-    if (chance(1)) request.execution_deadline_at = std::numeric_limits<std::int64_t>::max();
-    if (chance(4)) spoil(request);
-    return request;
+  std::int64_t lease_ttl() {
+    return dice_.chance(2) ? 999 : dice_.pick({1000, 1000, 3000, 30'000, 3'600'000});
   }
 
   Request claim() {
-    ClaimTasks request{.worker_id = "w" + std::to_string(below(4))};
-    if (chance(50)) request.worker_instance_id = request.worker_id + "-" + std::to_string(below(2));
-    if (chance(40)) request.namespace_ = pick<std::string>({"", "team", "nobody"});
+    ClaimTasks request{.worker_id = worker()};
+    if (dice_.chance(50)) request.worker_instance_id = request.worker_id + dice_.name("-", 2);
+    request.namespace_ = name_space();
     request.lanes.clear();
-    for (const auto* lane : {"a", "b", "default", "empty"}) {
-      if (chance(45)) request.lanes.emplace_back(lane);
+    for (const auto* name : {"a", "b", "default", "empty"}) {
+      if (dice_.chance(45)) request.lanes.emplace_back(name);
     }
-    if (request.lanes.empty() && !chance(2)) request.lanes = {"a"};
-    if (chance(60)) request.capabilities = {"gpu", "ssd", "more"};
-    request.max_tasks = static_cast<std::uint32_t>(chance(3) ? pick({0, 257, 20}) : between(1, 5));
-    request.lease_ttl_ms = pick({1000, 1000, 3000, 30'000, 3'600'000});
-    if (chance(2)) request.lease_ttl_ms = 999;
+    if (request.lanes.empty() && !dice_.chance(2)) request.lanes = {"a"};
+    request.capabilities = capabilities();
+    request.max_tasks =
+        static_cast<std::uint32_t>(dice_.chance(3) ? dice_.pick({0, 257, 20}) : dice_.between(1, 5));
+    request.lease_ttl_ms = lease_ttl();
     return request;
-  }
-
-  // A task that was claimed some time ago; rather a late one.
-  const ClaimedTask& task() {
-    const auto size = static_cast<std::int64_t>(tasks_.size());
-    return tasks_[static_cast<std::size_t>(chance(75) ? below(std::min<std::int64_t>(size, 12))
-                                                      : below(size))];
-  }
-  ExecutionId some_id() {
-    if (ids_.empty() || chance(3)) return ExecutionId{3, mint_uuid(now_, random_)};
-    return pick(ids_);
   }
 
   // Right most of the time; otherwise another's, a part, or none.
@@ -203,11 +138,11 @@ class Callers {
       request.execution_id = some_id();
       return request;
     }
-    const auto& held = task();
+    const auto& held = dice_.pick_late(tasks_, 12);
     request.execution_id = held.execution_id;
     request.fence = held.fence;
-    const auto roll = below(100);
-    if (roll < 5) request.fence = task().fence;
+    const auto roll = dice_.below(100);
+    if (roll < 5) request.fence = dice_.pick(tasks_).fence;
     if (roll >= 5 && roll < 8) request.fence.lease_id.reset();
     if (roll >= 8 && roll < 10) request.fence.attempt_id.reset();
     if (roll >= 10 && roll < 14) request.fence = {};
@@ -219,59 +154,256 @@ class Callers {
 
   Request renew() {
     auto request = aimed<RenewLease>();
-    if (chance(3)) ++request.attempt_index;
-    request.lease_ttl_ms = pick({1000, 2000, 30'000, 5});
+    if (dice_.chance(3)) ++request.attempt_index;
+    request.lease_ttl_ms = dice_.pick({1000, 2000, 30'000, 5});
     return request;
   }
   Request progress() {
     auto request = aimed<UpdateProgress>();
-    if (chance(70)) request.percent = static_cast<std::int32_t>(between(-2, 102));
-    if (chance(50)) request.message = "step " + std::to_string(below(10));
+    if (dice_.chance(70)) request.percent = static_cast<std::int32_t>(dice_.between(-2, 102));
+    if (dice_.chance(50)) request.message = dice_.name("step ", 10);
     return request;
   }
-  std::string source() { return chance(90) ? kLeaseHolder : kOperatorOverride; }
+  std::string source() { return dice_.chance(90) ? kLeaseHolder : kOperatorOverride; }
   Request complete() {
     auto request = aimed<CompleteExecution>();
-    request.result = bytes(40);
+    request.result = dice_.bytes(40);
     request.source = source();
     return request;
   }
   Request fail() {
     auto request = aimed<FailExecution>();
-    request.reason = chance(3) ? std::string(5000, 'r') : "reason " + std::to_string(below(5));
-    request.category = pick<std::string>(
+    request.reason = dice_.chance(3) ? std::string(5000, 'r') : dice_.name("reason ", 5);
+    request.category = dice_.pick<std::string>(
         {"transient", "transient", "timeout", "permanent", "cancelled", "infra_crash", "handler_error", ""});
     request.source = source();
     return request;
   }
   Request delay() {
     auto request = aimed<DelayExecution>();
-    request.delay_until = chance(3) ? -1 : now_ + between(-500, 3000);
-    if (chance(1)) request.delay_until = std::numeric_limits<std::int64_t>::max();
+    request.delay_until = dice_.chance(3) ? -1 : now_ + dice_.between(-500, 3000);
+    if (dice_.chance(1)) request.delay_until = std::numeric_limits<std::int64_t>::max();
     request.source = source();
     return request;
   }
   Request cancel() {
     auto request = aimed<CancelExecution>();
-    if (chance(50)) request.execution_id = some_id();
-    if (chance(60)) request.fence = {};
+    if (dice_.chance(50)) request.execution_id = some_id();
+    if (dice_.chance(60)) request.fence = {};
     request.reason = "because";
-    request.source = pick<std::string>(
+    request.source = dice_.pick<std::string>(
         {kOperatorOverride, "flow_cascade", "system_timeout", kLeaseHolder, kLeaseHolder, "", "somebody"});
     return request;
   }
-  Request due() {
-    if (chance(20)) {
-      return RunDue{CreateDedupKey{pick<std::string>({"", "team"}), "key-" + std::to_string(below(40))}};
-    }
-    return RunDue{tasks_.empty() || chance(50) ? some_id() : task().execution_id};
+
+  // ---- grants ----
+
+  GrantTerms terms() {
+    GrantTerms terms{.worker_id = worker(), .capabilities = capabilities()};
+    if (dice_.chance(30)) terms.worker_instance_id = terms.worker_id + dice_.name("-", 2);
+    if (dice_.chance(70)) terms.grant_ttl_ms = dice_.pick({1, 100, 500, 2000, 60'000});
+    if (dice_.chance(2)) terms.grant_ttl_ms = dice_.pick({0, 60'001});
+    if (dice_.chance(20)) terms.admission_summary = R"({"admitted":true})";
+    if (dice_.chance(10)) terms.capability_hash = dice_.name("hash-", 9);
+    if (dice_.chance(1)) terms.worker_id.clear();
+    return terms;
+  }
+  Request issue_grant() {
+    return IssueClaimGrant{.execution_id = some_id(), .lane_id = lane(), .terms = terms()};
+  }
+  Request claim_for_worker() {
+    return ClaimForWorker{.lane_id = lane(), .namespace_ = name_space(), .terms = terms()};
+  }
+  Request issue_reclaim() { return IssueReclaimGrant{.execution_id = lost_id(), .terms = terms()}; }
+  Request grant_and_claim() {
+    return IssueGrantAndClaim{.execution_id = some_id(), .lane_id = lane(), .lease_duration_ms = lease_ttl()};
   }
 
-  Random random_;
+  // Of an execution that somebody worked on.
+  ExecutionId lost_id() {
+    return tasks_.empty() || dice_.chance(10) ? some_id() : dice_.pick(tasks_).execution_id;
+  }
+
+  // Like aimed(): mostly the grant that was issued.
+  template <class R>
+  R granted() {
+    R request{.execution_id = some_id()};
+    request.use.worker_id = worker();
+    request.use.lease_ttl_ms = lease_ttl();
+    if (dice_.chance(15)) request.use.lease_id = LeaseId{dice_.uuid(now_)};
+    if (dice_.chance(15)) request.use.attempt_id = AttemptId{dice_.uuid(now_)};
+    if (dice_.chance(20)) request.use.worker_instance_id = "another-instance";
+    if (grants_.empty() || dice_.chance(5)) return request;
+    const auto& [grant, worker_id] = dice_.pick_late(grants_, 8);
+    request.execution_id = grant.execution_id;
+    if (dice_.chance(95)) request.use.worker_id = worker_id;
+    if (dice_.chance(60)) request.use.grant_key = dice_.chance(90) ? grant.grant_key : "grant:claim:unknown";
+    return request;
+  }
+  Request claim_execution() {
+    auto request = granted<ClaimExecution>();
+    if (dice_.chance(10)) request.expected_attempt_index = static_cast<std::uint32_t>(dice_.below(3));
+    return request;
+  }
+  Request claim_resumed() { return granted<ClaimResumedExecution>(); }
+  Request claim_granted() { return granted<ClaimGranted>(); }
+  Request reclaim() {
+    auto request = granted<ReclaimExecution>();
+    if (dice_.chance(20)) request.max_reclaim_count = static_cast<std::uint32_t>(dice_.below(4));
+    return request;
+  }
+
+  // ---- operators ----
+
+  BlockingReason reason() {
+    using enum BlockingReason;
+    return dice_.pick({waiting_for_budget, waiting_for_quota, waiting_for_capable_worker,
+                       waiting_for_capable_worker, waiting_for_capable_worker, paused_by_operator,
+                       paused_by_policy, waiting_for_signal});
+  }
+  ExecutionId blocked_id() {
+    return blocked_.empty() || dice_.chance(10) ? some_id() : dice_.pick_late(blocked_, 10);
+  }
+  ExecutionId to_block() {
+    remember(blocked_, some_id(), 40);
+    return blocked_.front();
+  }
+  Request block() {
+    return BlockExecution{.execution_id = to_block(), .reason = reason(), .detail = "blocked"};
+  }
+  Request unblock() { return UnblockExecution{.execution_id = blocked_id(), .expected_reason = reason()}; }
+  Request hold() {
+    return HoldExecution{.execution_id = to_block(), .reason = dice_.chance(50) ? "wait" : ""};
+  }
+  Request release() { return ReleaseExecution{blocked_id()}; }
+  Request revoke() {
+    RevokeLease request{.execution_id = lost_id()};
+    if (!tasks_.empty() && dice_.chance(30)) request.expected_lease_id = dice_.pick(tasks_).fence.lease_id;
+    if (dice_.chance(20)) request.worker_instance_id = worker();
+    return request;
+  }
+  Request change_priority() {
+    return ChangePriority{.execution_id = some_id(),
+                          .new_priority = dice_.pick({0, 1, 5, 5, 9000, -1, 90'000})};
+  }
+  Request replay() {
+    const auto id = ended_.empty() || dice_.chance(20) ? some_id() : dice_.pick_late(ended_, 20);
+    return ReplayExecution{.execution_id = id, .reason = dice_.name("again ", 3), .requested_by = "operator"};
+  }
+  Request set_tags() {
+    SetTags request{.execution_id = some_id(), .tags = {}};
+    for (const auto* key : {"test.color", "test.size", "cairn.instance_id"}) {
+      if (dice_.chance(50)) request.tags[key] = dice_.pick<std::string>({"", "red", "green", "i-1"});
+      if (dice_.chance(20)) request.tags[key] = std::nullopt;
+    }
+    if (dice_.chance(3)) request.tags["no dot"] = "refused";
+    return request;
+  }
+  Request start_bulk() {
+    using enum PublicState;
+    StartBulkOperation request{.operation_id = OperationId{dice_.uuid(now_)}, .filter = {}, .reason = "all"};
+    request.action = dice_.pick({BulkAction::cancel, BulkAction::replay, BulkAction::change_priority});
+    request.new_priority = dice_.pick({2, 4000});
+    if (!bulk_operations_.empty() && dice_.chance(20)) request.operation_id = bulk_operations_.front();
+    if (dice_.chance(50)) request.rate_per_second = static_cast<std::uint32_t>(dice_.between(0, 30));
+    if (dice_.chance(70)) request.filter.tags = {{"test.color", dice_.chance(70) ? "red" : "green"}};
+    if (dice_.chance(40)) request.filter.lane_id = lane();
+    if (dice_.chance(40)) request.filter.states = {dice_.pick({waiting, delayed, completed, failed})};
+    return request;
+  }
+  Request cancel_bulk() {
+    return CancelBulkOperation{bulk_operations_.empty() ? OperationId{dice_.uuid(now_)}
+                                                        : dice_.pick(bulk_operations_)};
+  }
+
+  // ---- lanes and workers ----
+
+  Request register_lane() {
+    return RegisterLane{.lane_id = dice_.pick<std::string>({"a", "b", "default", "new", ""}),
+                        .registered_by = dice_.name("operator-", 2)};
+  }
+  Request set_lane_state() {
+    using enum LaneState;
+    return SetLaneState{.lane_id = dice_.chance(3) ? std::string(65, 'x') : lane(),
+                        .state = dice_.pick({active, active, active, paused, draining, disabled})};
+  }
+  std::string instance() { return dice_.chance(1) ? "" : dice_.name("instance-", 6); }
+  Request register_worker() {
+    RegisterWorker request{.worker_id = dice_.chance(80) ? "pool" : "another-pool",
+                           .worker_instance_id = instance(),
+                           .namespace_ = dice_.chance(50) ? "" : "team",
+                           .lanes = {lane(), lane()},
+                           .capabilities = capabilities()};
+    request.liveness_ttl_ms = dice_.pick({1000, 3000, 20'000, 20'000, 999});
+    return request;
+  }
+  Request heartbeat() {
+    return HeartbeatWorker{.worker_instance_id = instance(), .namespace_ = dice_.chance(50) ? "" : "team"};
+  }
+  Request mark_dead() {
+    return MarkWorkerDead{.worker_instance_id = instance(),
+                          .namespace_ = dice_.chance(50) ? "" : "team",
+                          .reason = dice_.chance(90) ? "deployed" : "line\nbreak"};
+  }
+
+  Request due() {
+    const auto roll = dice_.below(100);
+    if (roll < 20) {
+      return RunDue{store::Due<CreateDedup>{{dice_.chance(50) ? "" : "team", dice_.name("key-", 40)}}};
+    }
+    if (roll < 30) return RunDue{store::Due<Worker>{{dice_.chance(50) ? "" : "team", instance()}}};
+    return RunDue{store::Due<Execution>{roll < 65 ? some_id() : lost_id()}};
+  }
+
+  Dice dice_;
+  Submitter submitter_;
   const std::int64_t& now_;
-  Known known_;
-  std::vector<ExecutionId> ids_;
-  std::deque<ClaimedTask> tasks_;  // the latest first
+  // The latest first.
+  std::deque<ExecutionId> ids_;
+  std::deque<ClaimedTask> tasks_;
+  std::deque<KnownGrant> grants_;
+  std::deque<ExecutionId> ended_;
+  std::deque<ExecutionId> blocked_;
+  std::deque<OperationId> bulk_operations_;
 };
+
+inline const std::vector<Callers::Choice> Callers::kChoices{{220, &Callers::create},
+                                                            {100, &Callers::claim},
+                                                            {40, &Callers::renew},
+                                                            {30, &Callers::progress},
+                                                            {90, &Callers::complete},
+                                                            {70, &Callers::fail},
+                                                            {60, &Callers::delay},
+                                                            {30, &Callers::cancel},
+                                                            {45, &Callers::issue_grant},
+                                                            {35, &Callers::claim_for_worker},
+                                                            {30, &Callers::claim_execution},
+                                                            {20, &Callers::claim_resumed},
+                                                            {35, &Callers::claim_granted},
+                                                            {12, &Callers::grant_and_claim},
+                                                            {25, &Callers::issue_reclaim},
+                                                            {25, &Callers::reclaim},
+                                                            {25, &Callers::block},
+                                                            {15, &Callers::unblock},
+                                                            {8, &Callers::hold},
+                                                            {12, &Callers::release},
+                                                            {20, &Callers::revoke},
+                                                            {20, &Callers::change_priority},
+                                                            {30, &Callers::replay},
+                                                            {25, &Callers::set_tags},
+                                                            {2, &Callers::start_bulk},
+                                                            {1, &Callers::cancel_bulk},
+                                                            {4, &Callers::register_lane},
+                                                            {10, &Callers::set_lane_state},
+                                                            {15, &Callers::register_worker},
+                                                            {10, &Callers::heartbeat},
+                                                            {4, &Callers::mark_dead},
+                                                            {50, &Callers::due}};
+
+inline const std::int64_t Callers::kWeights = [] {
+  std::int64_t sum = 0;
+  for (const auto& choice : kChoices) sum += choice.weight;
+  return sum;
+}();
 
 }  // namespace flowfabric::simulation

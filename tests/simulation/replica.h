@@ -4,12 +4,19 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/block.h"
 #include "engine/batch.h"
+#include "engine/check.h"
 #include "engine/dispatch.h"
+#include "engine/listing.h"
+#include "engine/reads.h"
 #include "simulation/state.h"
 #include "simulation/steps.h"
 
 namespace flowfabric::simulation {
+
+// Short enough that executions are removed within the simulated time.
+inline constexpr std::int64_t kRetentionMs = 20'000;
 
 struct Ran {
   // By step. Absent: the engine put the operation aside too often and refused it; it has changed nothing.
@@ -21,10 +28,7 @@ struct Ran {
 class Replica {
  public:
   Replica(std::string name, const std::string& url, std::function<std::int64_t()> now_ms)
-      : name_(std::move(name)) {
-    auto opened = store::open_store(url, {.partitions = {}, .now_ms = std::move(now_ms)});
-    if (!opened) throw std::runtime_error(opened.error().to_string());
-    store_ = *std::move(opened);
+      : name_(std::move(name)), store_(open(url, std::move(now_ms))), readers_(*store_, kPartitions.flow) {
     writer_ = store_->open_writer();
     reader_ = store_->open_reader();
   }
@@ -39,7 +43,7 @@ class Replica {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       operations.push_back(operation(steps[i], answers[i], [&last_run, &runs, i] { last_run[i] = ++runs; }));
     }
-    const auto result = engine::run_batch(*writer_, operations, PartitionCounts{});
+    const auto result = engine::run_batch(*writer_, operations, {kPartitions, kRetentionMs});
     if (result.failure) throw std::runtime_error(name_ + ": " + result.failure->to_string());
 
     Ran ran{.answers = std::move(answers), .order = {}};
@@ -57,7 +61,12 @@ class Replica {
     return ran;
   }
 
-  State state(const Known& known) { return read_state(*reader_, known); }
+  template <class Read>
+  Result<typename Read::Answer> read(const Read& request) {
+    return engine::answer(readers_, request);
+  }
+
+  State state() { return read_state(*reader_); }
 
   std::vector<store::DueKey> due(std::size_t limit) {
     core::Unit unit(*reader_);
@@ -67,19 +76,68 @@ class Replica {
     return keys;
   }
 
+  // What the next step of a bulk operation consists of; empty when it has ended.
+  std::vector<Request> bulk_step(const BulkJobKey& key) {
+    core::Unit unit(*reader_);
+    unit.want<BulkJob>(key);
+    reader_->begin(unit);
+    std::vector<Request> requests;
+    if (const auto* job = unit.find<BulkJob>(key); job && job->state == BulkState::running) {
+      requests = bulk_step(unit, *job);
+    }
+    reader_->rollback();
+    return requests;
+  }
+
+  // What the consistency check finds.
+  StoreReport faults() {
+    EngineOptions options;
+    options.retention = std::chrono::milliseconds(kRetentionMs);
+    engine::WaitingClaims waiting(0, [](engine::SteadyTime) {});
+    engine::Committer committer(store_->open_writer(), options, waiting, [](const engine::BatchEffects&) {});
+    auto report = engine::check_store(readers_, committer, CheckStore{}, options);
+    if (!report) throw std::runtime_error(name_ + ": " + report.error().to_string());
+    return *std::move(report);
+  }
+
  private:
+  static constexpr PartitionCounts kPartitions{};
+
+  static std::unique_ptr<store::Store> open(const std::string& url, std::function<std::int64_t()> now_ms) {
+    auto opened = store::open_store(url, {.partitions = kPartitions, .now_ms = std::move(now_ms)});
+    if (!opened) throw std::runtime_error(opened.error().to_string());
+    return *std::move(opened);
+  }
+
+  std::vector<Request> bulk_step(core::Unit& unit, const BulkJob& job) {
+    engine::ListQuery query{core::filter_of(job), ListOrder::oldest, std::nullopt, core::bulk_step_size(job)};
+    if (!job.cursor.empty()) query.after = *core::position_of(job.cursor, ListOrder::oldest);
+    core::BulkStep step{.operation_id = job.operation_id, .after = job.cursor, .next = std::nullopt};
+    std::vector<Request> requests;
+    if (!query.filter.states.empty()) {
+      const auto listed = engine::list(*reader_, unit, query);
+      for (const auto& [execution, group] : listed.found) {
+        requests.push_back(ApplyBulk{job.operation_id, execution->key()});
+      }
+      if (listed.next) step.next = core::cursor_of(*listed.next, ListOrder::oldest);
+    }
+    step.done = requests.size();
+    requests.push_back(RecordBulk{std::move(step)});
+    return requests;
+  }
+
   template <class F>
   static engine::Operation operation(const Step& step, std::optional<Answer>& answer, F note_run) {
     engine::Operation made;
     made.seed = step.seed;
     std::visit(
-        [&](const auto& request) {
+        [&]<class Asked>(const Asked& request) {
           made.want = [&request](core::Unit& unit) { want(unit, request); };
           made.run = [&request, &answer, note_run](core::Unit& unit, core::Context& at) {
             note_run();
-            auto result = apply(unit, request, at);
+            AnswerTo<Asked> result = apply(unit, request, at);
             const auto outcome = result ? engine::Outcome::keep : engine::Outcome::undo;
-            answer = std::move(result);
+            answer.emplace(std::in_place_type<AnswerTo<Asked>>, std::move(result));
             return outcome;
           };
         },
@@ -87,21 +145,35 @@ class Replica {
     return made;
   }
 
-  template <class Request>
-  static void want(core::Unit& unit, const Request& request) {
-    if constexpr (!std::is_same_v<Request, RunDue>) engine::want(unit, request);
+  static void want(core::Unit& unit, const RunDue& request) {
+    std::visit([&]<class Record>(const store::Due<Record>& due) { unit.want<Record>(due.key); }, request.key);
+  }
+  static void want(core::Unit&, const RecordBulk&) {}
+  template <class Asked>
+  static void want(core::Unit& unit, const Asked& request) {
+    engine::want(unit, request);
   }
 
-  template <class Request>
-  static Result<typename Request::Answer> apply(core::Unit& unit, const Request& request, core::Context& at) {
-    if constexpr (std::is_same_v<Request, RunDue>)
-      return std::visit([&](const auto& key) { return core::run_due(unit, key, at); }, request.key);
-    else
-      return engine::apply(unit, request, at);
+  static core::Rule apply(core::Unit& unit, const RunDue& request, core::Context& at) {
+    return std::visit([&](const auto& due) { return core::run_due(unit, due.key, at); }, request.key);
+  }
+  static Result<core::BulkItem> apply(core::Unit& unit, const ApplyBulk& request, core::Context& at) {
+    const auto* job = unit.find<BulkJob>({request.operation_id});
+    if (!job) return core::BulkItem::left_alone;
+    return core::apply_bulk(unit, *job, request.execution_id, at);
+  }
+  static core::BulkItem apply(core::Unit& unit, const RecordBulk& request, core::Context& at) {
+    core::record_bulk_step(unit, request.step, at);
+    return core::BulkItem::done;
+  }
+  template <class Asked>
+  static AnswerTo<Asked> apply(core::Unit& unit, const Asked& request, core::Context& at) {
+    return engine::apply(unit, request, at);
   }
 
   std::string name_;
   std::unique_ptr<store::Store> store_;
+  engine::Readers readers_;
   std::unique_ptr<store::Session> writer_;
   std::unique_ptr<store::Session> reader_;
 };

@@ -1,76 +1,70 @@
 // Everything a store holds, read through a session, and the differences between two of them.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "core/invariants.h"
 #include "model/policy_json.h"
 #include "store/store.h"
 
 namespace flowfabric::simulation {
 
-// The names under which records may have been stored.
-struct Known {
-  std::set<ExecutionId> executions;
-  std::set<std::string> lanes;
-  std::set<CreateDedupKey> keys;
-};
-
 template <class Record>
 using Rows = std::map<typename Record::Key, Record>;
+template <class Event>
+using Log = std::vector<Event>;
+template <template <class> class Of, class List>
+using TupleOf = boost::mp11::mp_rename<boost::mp11::mp_transform<Of, List>, std::tuple>;
+using LaneCounts = std::map<LaneCountKey, std::int64_t>;
 
 struct State {
-  Rows<Execution> executions;
-  Rows<ExecutionSpec> specs;
-  Rows<Attempt> attempts;
-  Rows<Lane> lanes;
-  Rows<Route> routes;
-  Rows<CreateDedup> keys;
-  std::vector<LeaseEvent> lease_events;
-  std::vector<CompletionEvent> completions;
-  std::map<std::string, std::map<PublicState, std::int64_t>> counts;
+  std::int64_t now_ms{};
+  TupleOf<Rows, Records> tables;
+  TupleOf<Log, Events> logs;
+  LaneCounts counts;     // as they are kept
+  LaneCounts recounted;  // row by row
   std::set<store::DueKey> due_within_a_day;
   std::optional<std::int64_t> next_due;
+
+  template <class Record>
+  const Rows<Record>& rows() const {
+    return std::get<Rows<Record>>(tables);
+  }
+  template <class Event>
+  const Log<Event>& log() const {
+    return std::get<Log<Event>>(logs);
+  }
 };
 
-inline State read_state(store::Session& session, const Known& known) {
+inline LaneCounts without_zeros(LaneCounts counts) {
+  std::erase_if(counts, [](const auto& entry) { return entry.second == 0; });
+  return counts;
+}
+
+inline State read_state(store::Session& session) {
   constexpr std::size_t everything = 10'000'000;
   State state;
   core::Unit unit(session);
-  for (const auto& id : known.executions) {
-    unit.want<Execution>(id);
-    unit.want<ExecutionSpec>(id);
+  state.now_ms = session.begin(unit);
+  for_each_type<Records>([&]<class Record>() {
+    const auto keys = session.keys_after<Record>(std::nullopt, everything);
+    for (const auto& key : keys) unit.want<Record>(key);
+    session.load(unit);
+    auto& rows = std::get<Rows<Record>>(state.tables);
+    for (const auto& key : keys) rows.emplace_hint(rows.end(), key, unit.require<Record>(key));
+  });
+  for_each_type<Events>(
+      [&]<class Event>() { std::get<Log<Event>>(state.logs) = session.events_after<Event>(0, everything); });
+  for (auto& [id, spec] : std::get<Rows<ExecutionSpec>>(state.tables)) {
+    // As text a policy is canonical: the reclaim cap is filled in, capabilities are sorted.
+    spec.policy = *policy_from_json(to_json(spec.policy));
   }
-  for (const auto& lane : known.lanes) {
-    unit.want<Lane>({lane});
-    unit.wanted_routes().push_back(lane);
-  }
-  for (const auto& key : known.keys) unit.want<CreateDedup>(key);
-  const auto now = session.begin(unit);
-  const auto keep = [&]<class Record>(Rows<Record>& rows, const typename Record::Key& key) {
-    if (const auto* record = unit.find<Record>(key)) rows.emplace(key, *record);
-  };
-  for (const auto& id : known.executions) {
-    keep.template operator()<Execution>(state.executions, id);
-    keep.template operator()<ExecutionSpec>(state.specs, id);
-    if (const auto it = state.specs.find(id); it != state.specs.end()) {
-      // As text a policy is canonical: the reclaim cap is filled in, capabilities are sorted.
-      it->second.policy = *policy_from_json(to_json(it->second.policy));
-    }
-    for (const auto& attempt : session.attempts_of(id)) state.attempts.emplace(attempt.key(), attempt);
-  }
-  for (const auto& lane : known.lanes) {
-    keep.template operator()<Lane>(state.lanes, {lane});
-    for (const auto* route : unit.routes_of(lane)) state.routes.emplace(route->key(), *route);
-    state.counts[lane] = session.count_lane(lane);
-  }
-  for (const auto& key : known.keys) keep.template operator()<CreateDedup>(state.keys, key);
-  state.lease_events = session.lease_events(0, everything);
-  state.completions = session.completion_events(0, everything);
-  const auto due = session.due(now + 86'400'000, everything);
+  state.counts = without_zeros(session.lane_counts());
+  state.recounted = session.count_executions();
+  const auto due = session.due(state.now_ms + 86'400'000, everything);
   state.due_within_a_day = {due.begin(), due.end()};
   state.next_due = session.next_due();
   session.rollback();
@@ -92,11 +86,11 @@ std::string different_columns(const Record& a, const Record& b) {
   return names;
 }
 
-// One line per difference, at most a few of each kind.
+// One line per difference, at most a few.
 class Differences {
  public:
-  template <class Key, class Record>
-  void rows(const std::map<Key, Record>& a, const std::map<Key, Record>& b) {
+  template <class Record>
+  void rows(const Rows<Record>& a, const Rows<Record>& b) {
     for (const auto& [key, record] : a) {
       const auto it = b.find(key);
       if (it == b.end()) {
@@ -105,11 +99,13 @@ class Differences {
         note(std::string(Record::table) + ": " + different_columns(record, it->second));
       }
     }
-    if (a.size() < b.size()) note(std::string(Record::table) + ": the second has more rows");
+    for (const auto& [key, record] : b) {
+      if (!a.contains(key)) note(std::string(Record::table) + ": a row is missing in the first");
+    }
   }
 
   template <class Event>
-  void events(const std::vector<Event>& a, const std::vector<Event>& b) {
+  void events(const Log<Event>& a, const Log<Event>& b) {
     for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
       if (a[i] == b[i]) continue;
       note(std::string(Event::table) + " " + std::to_string(i) + ": " + different_columns(a[i], b[i]));
@@ -129,15 +125,10 @@ class Differences {
 
 inline std::string differences(const State& a, const State& b) {
   Differences found;
-  found.rows(a.executions, b.executions);
-  found.rows(a.specs, b.specs);
-  found.rows(a.attempts, b.attempts);
-  found.rows(a.lanes, b.lanes);
-  found.rows(a.routes, b.routes);
-  found.rows(a.keys, b.keys);
-  found.events(a.lease_events, b.lease_events);
-  found.events(a.completions, b.completions);
+  for_each_type<Records>([&]<class Record>() { found.rows<Record>(a.rows<Record>(), b.rows<Record>()); });
+  for_each_type<Events>([&]<class Event>() { found.events<Event>(a.log<Event>(), b.log<Event>()); });
   if (a.counts != b.counts) found.note("lane counts");
+  if (a.recounted != b.recounted) found.note("recounted lanes");
   if (a.due_within_a_day != b.due_within_a_day) found.note("what is due within a day");
   if (a.next_due != b.next_due) found.note("when something is due next");
   return found.text();

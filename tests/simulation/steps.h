@@ -1,12 +1,15 @@
 // What the simulation asks of a store, and what it is answered: plain, comparable values.
 #pragma once
 
+#include <boost/core/demangle.hpp>
 #include <string>
+#include <typeinfo>
 #include <variant>
 #include <vector>
 
+#include "core/bulk.h"
 #include "core/expiry.h"
-#include "flowfabric/operations.h"
+#include "flowfabric/engine.h"
 #include "store/store.h"
 
 namespace flowfabric::simulation {
@@ -17,48 +20,57 @@ struct RunDue {
   store::DueKey key;
 };
 
-using Request = std::variant<CreateExecution, ClaimTasks, RenewLease, UpdateProgress, CompleteExecution,
-                             FailExecution, DelayExecution, CancelExecution, RunDue>;
+// One execution of a bulk operation's step, and the end of the step.
+struct ApplyBulk {
+  using Answer = core::BulkItem;
+  OperationId operation_id;
+  ExecutionId execution_id;
+};
+struct RecordBulk {
+  using Answer = core::BulkItem;
+  core::BulkStep step;
+};
 
-using Answer =
-    std::variant<Result<Creation>, Result<std::vector<ClaimedTask>>, Result<Renewal>, Result<ProgressUpdated>,
-                 Result<Completed>, Result<Failed>, Result<Delayed>, Result<Cancelled>, Result<core::Rule>>;
+using Requests =
+    boost::mp11::mp_list<CreateExecution, ClaimTasks, RenewLease, UpdateProgress, CompleteExecution,
+                         FailExecution, DelayExecution, CancelExecution, IssueClaimGrant, ClaimForWorker,
+                         ClaimExecution, ClaimResumedExecution, ClaimGranted, IssueGrantAndClaim,
+                         IssueReclaimGrant, ReclaimExecution, BlockExecution, UnblockExecution, HoldExecution,
+                         ReleaseExecution, RevokeLease, ChangePriority, ReplayExecution, SetTags,
+                         StartBulkOperation, CancelBulkOperation, ApplyBulk, RecordBulk, RegisterLane,
+                         SetLaneState, RegisterWorker, HeartbeatWorker, MarkWorkerDead, RunDue>;
+
+template <class Request>
+using AnswerTo = Result<typename Request::Answer>;
+
+using Request = boost::mp11::mp_rename<Requests, std::variant>;
+using Answer = boost::mp11::mp_rename<boost::mp11::mp_unique<boost::mp11::mp_transform<AnswerTo, Requests>>,
+                                      std::variant>;
 
 struct Step {
   Request request;
   std::uint64_t seed{};  // of the operation's random bits
 };
 
-template <class R>
-inline constexpr const char* request_name = "";
-template <>
-inline constexpr const char* request_name<CreateExecution> = "create";
-template <>
-inline constexpr const char* request_name<ClaimTasks> = "claim";
-template <>
-inline constexpr const char* request_name<RenewLease> = "renew";
-template <>
-inline constexpr const char* request_name<UpdateProgress> = "progress";
-template <>
-inline constexpr const char* request_name<CompleteExecution> = "complete";
-template <>
-inline constexpr const char* request_name<FailExecution> = "fail";
-template <>
-inline constexpr const char* request_name<DelayExecution> = "delay";
-template <>
-inline constexpr const char* request_name<CancelExecution> = "cancel";
-template <>
-inline constexpr const char* request_name<RunDue> = "due";
+// Calls f(request, answer), both with their own types.
+template <class F>
+void match(const Step& step, const Answer& answer, F&& f) {
+  std::visit([&]<class Asked>(const Asked& request) { f(request, std::get<AnswerTo<Asked>>(answer)); },
+             step.request);
+}
 
+template <class Asked>
+std::string name_of() {
+  return boost::core::demangle(typeid(Asked).name());
+}
 inline std::string name_of(const Request& request) {
-  return std::visit([](const auto& r) { return request_name<std::remove_cvref_t<decltype(r)>>; }, request);
+  return std::visit([]<class Asked>(const Asked&) { return name_of<Asked>(); }, request);
 }
 
 // For messages: the error, or what tells answers of this kind apart.
 inline std::string to_text(const Answer& answer) {
   return std::visit(
-      [](const auto& result) -> std::string {
-        using Value = typename std::remove_cvref_t<decltype(result)>::value_type;
+      []<class Value>(const Result<Value>& result) -> std::string {
         if (!result) return result.error().to_string();
         if constexpr (std::is_same_v<Value, Creation>) {
           return (result->duplicate ? "duplicate " : "created ") + result->execution_id.to_string();
@@ -67,7 +79,9 @@ inline std::string to_text(const Answer& answer) {
           for (const auto& task : *result) text += " " + task.execution_id.to_string();
           return text;
         } else if constexpr (std::is_same_v<Value, core::Rule>) {
-          return std::string("rule ") + std::string(enum_name(*result));
+          return "rule " + std::string(enum_name(*result));
+        } else if constexpr (std::is_same_v<Value, ReclaimAnswer>) {
+          return std::string(enum_name(result->status)) + " " + result->detail;
         } else {
           return "ok";
         }

@@ -93,10 +93,10 @@ class SituationTests : public Base {
     placed.lane = std::string(enum_name(situation)) + "-" + std::to_string(++lanes_);
     const bool due_at_once = situation == Situation::retry_due;
     if (situation == Situation::retrying || due_at_once) {
-      policy.retry_policy = RetryPolicy{1, FixedBackoff{due_at_once ? 0u : 100'000'000u}, {}};
+      policy.retry_policy = RetryPolicy{1, FixedBackoff{due_at_once ? 0u : 36'000'000u}, {}};
     }
     CreateExecution request{.lane_id = placed.lane, .policy = std::move(policy)};
-    if (situation == Situation::delayed) request.delay_until = now() + 100 * kHour;
+    if (situation == Situation::delayed) request.delay_until = now() + 10 * kHour;
     if (situation == Situation::expired) request.execution_deadline_at = now() + 1;
     placed.id = create(std::move(request));
     if (starts(situation)) placed.task = take_next(placed.lane, lease_ttl_of(situation));
@@ -197,7 +197,7 @@ class SituationTests : public Base {
         delay(placed.task, now());
         return run_due();
       case Situation::paused:
-        delay(placed.task, now() + 100 * kHour);
+        delay(placed.task, now() + 10 * kHour);
         return;
       case Situation::held:
         return hold(placed.id);

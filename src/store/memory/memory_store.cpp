@@ -64,7 +64,8 @@ struct Database {
     };
     if (!record) return;
     if constexpr (has_clock<Record>) {
-      if (record->next_due_at_ms) update(due, std::pair(*record->next_due_at_ms, DueKey(Due<Record>{record->key()})));
+      if (record->next_due_at_ms)
+        update(due, std::pair(*record->next_due_at_ms, DueKey(Due<Record>{record->key()})));
     }
     if constexpr (std::is_same_v<Record, Execution>) {
       if (record->offer_order) update(offers[record->route_id], Offer{*record->offer_order, record->key()});
@@ -92,7 +93,8 @@ struct Database {
   void erase_of(const ExecutionId& id) {
     auto& all = table<Record>();
     std::vector<typename Record::Key> keys;
-    for (auto it = all.lower_bound(first_key<Record>(id)); it != all.end() && owner_of(it->first) == id; ++it) {
+    for (auto it = all.lower_bound(first_key<Record>(id)); it != all.end() && owner_of(it->first) == id;
+         ++it) {
       index<Record>(it->second.get(), false);
       keys.push_back(it->first);
     }
@@ -138,7 +140,9 @@ struct Database {
   }
 
   const ByAge& members(const ListScan::Everything&) { return by_age; }
-  const ByAge& members(const ListScan::InGroup& group) { return group_members[{group.group_id, group.state}]; }
+  const ByAge& members(const ListScan::InGroup& group) {
+    return group_members[{group.group_id, group.state}];
+  }
   const ByAge& members(const ListScan::InFlow& flow) { return flow_members[flow.flow_id]; }
 };
 

@@ -403,8 +403,7 @@ void apply(Connection& connection, const Migration& migration, const StoreOption
 }  // namespace
 
 const std::vector<Migration>& migrations() {
-  static const std::vector<Migration> all{{1, "foundations", kFoundations},
-                                           {2, "executions", kExecutions}};
+  static const std::vector<Migration> all{{1, "foundations", kFoundations}, {2, "executions", kExecutions}};
   return all;
 }
 

@@ -52,7 +52,8 @@ std::string list_statement(const ListScan& scan) {
   std::string sql = std::string("select ") + kPosition + " from " + from;
   if (scan.after) {
     sql += std::string(" and (") + kPosition + ")" + (scan.order == ListOrder::newest ? "<" : ">") + "(" +
-           parameter(parameters + 2) + "," + parameter(parameters + 3) + "," + parameter(parameters + 4) + ")";
+           parameter(parameters + 2) + "," + parameter(parameters + 3) + "," + parameter(parameters + 4) +
+           ")";
   }
   return sql + order_by(scan.order) + " limit " + parameter(parameters + 1);
 }
@@ -173,12 +174,13 @@ std::vector<ExecutionId> SqliteSession::expired_leases(const ExpiredLeaseScan& s
   std::string conditions = " and lease_expires_at_ms<=?1";
   if (scan.namespace_) conditions += " and coalesce(namespace,'')=?2";
   if (scan.after) conditions += " and (lease_expires_at_ms,partition_key,execution_id)>(?4,?5,?6)";
-  const std::string columns = "select lease_expires_at_ms,partition_key,execution_id from ff_exec_core where ";
+  const std::string columns =
+      "select lease_expires_at_ms,partition_key,execution_id from ff_exec_core where ";
   const std::string order = " order by lease_expires_at_ms,partition_key,execution_id limit ?3";
-  auto& query = statement("select partition_key,execution_id from (select * from (" + columns +
-                          "ownership_state='lease_expired_reclaimable'" + conditions + order +
-                          ") union all " + columns + "next_due_at_ms<=?7 and ownership_state='leased'" +
-                          conditions + ")" + order);
+  auto& query =
+      statement("select partition_key,execution_id from (select * from (" + columns +
+                "ownership_state='lease_expired_reclaimable'" + conditions + order + ") union all " +
+                columns + "next_due_at_ms<=?7 and ownership_state='leased'" + conditions + ")" + order);
   bind(query.get(), 1, scan.as_of_ms);
   if (scan.namespace_) bind(query.get(), 2, *scan.namespace_);
   bind(query.get(), 3, scan.limit);

@@ -1,0 +1,66 @@
+// What must be true of a store, whatever was asked of it before.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "core/invariants.h"
+#include "simulation/replica.h"
+#include "simulation/state.h"
+
+namespace flowfabric::simulation {
+
+inline void check_execution(const State& state, const Execution& execution) {
+  const auto id = execution.key();
+  const auto name = id.to_string();
+  const auto broken = core::broken_invariants(nullptr, execution, {.retention_ms = kRetentionMs});
+  EXPECT_TRUE(broken.empty()) << name << ": " << broken.front();
+  EXPECT_TRUE(state.rows<ExecutionSpec>().contains(id)) << name << " has no spec";
+  EXPECT_TRUE(state.rows<Lane>().contains({execution.lane_id})) << name << " has no lane";
+  EXPECT_TRUE(state.rows<Group>().contains({execution.group_id})) << name << " has no group";
+
+  const auto grant = state.rows<Grant>().find(id);
+  ASSERT_EQ(grant != state.rows<Grant>().end(), execution.grant_expires_at_ms.has_value()) << name;
+  if (execution.grant_expires_at_ms) {
+    EXPECT_EQ(grant->second.expires_at_ms, *execution.grant_expires_at_ms) << name;
+    EXPECT_FALSE(execution.offer_order) << name << " is offered while it is granted";
+  }
+
+  const auto route = state.rows<Route>().find({execution.route_id});
+  ASSERT_NE(route, state.rows<Route>().end()) << name << " has no route";
+  if (execution.state.blocking_reason == BlockingReason::waiting_for_capable_worker) {
+    EXPECT_TRUE(route->second.next_due_at_ms) << name << " waits for a worker that nobody looks for";
+  }
+
+  // Every attempt but one in progress has its row.
+  const bool in_progress = execution.state.attempt_state == AttemptState::running_attempt ||
+                           execution.state.attempt_state == AttemptState::attempt_interrupted;
+  const auto rows = execution.total_attempt_count - (in_progress ? 1 : 0);
+  for (std::uint32_t index = 0; index < execution.total_attempt_count; ++index) {
+    const bool ended = index < rows;
+    EXPECT_EQ(state.rows<Attempt>().contains({id.partition, id.uuid, index}), ended) << name << ' ' << index;
+  }
+}
+
+inline void check_tag_rows(const State& state) {
+  std::set<ExecutionTagKey> expected, stored;
+  for (const auto& [id, execution] : state.rows<Execution>()) {
+    for (const auto& [key, value] : execution.tags) {
+      expected.insert({key, value, execution.created_at_ms, id.partition, id.uuid});
+    }
+  }
+  for (const auto& [key, tag] : state.rows<ExecutionTag>()) stored.insert(key);
+  EXPECT_TRUE(stored == expected) << "the rows of tags are not those of the executions";
+}
+
+inline void check_state(const State& state) {
+  for (const auto& [id, execution] : state.rows<Execution>()) check_execution(state, execution);
+  check_tag_rows(state);
+  LaneCounts counted;
+  for (const auto& [id, execution] : state.rows<Execution>()) {
+    ++counted[{execution.lane_id, execution.state.public_state}];
+  }
+  EXPECT_TRUE(counted == state.counts) << "the counts of lanes are not those of the executions";
+  EXPECT_TRUE(counted == state.recounted) << "the executions were miscounted";
+}
+
+}  // namespace flowfabric::simulation
