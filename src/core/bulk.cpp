@@ -150,7 +150,7 @@ Result<BulkItem> apply_bulk(Unit& unit, const BulkJob& job, const ExecutionId& i
   const auto& group = unit.require<Group>({execution->group_id});
   const bool ended_since = execution->terminal_at_ms && *execution->terminal_at_ms > job.created_at_ms;
   // With no state left that the action could be done in, the filter would match all of them.
-  if (filter.states.empty() || ended_since || !matches(filter, *execution, group))
+  if (filter.states.empty() || ended_since || !matches(filter, listed(*execution), group))
     return BulkItem::left_alone;
   const auto done = [](const auto& answer) -> Result<BulkItem> {
     if (!answer) return std::unexpected(answer.error());

@@ -41,9 +41,9 @@ bool is_group_of(const Group& group, const Execution& execution, const Execution
 
 }  // namespace
 
-std::vector<std::string> faults(const Neighbourhood& found, const Context& at) {
+std::vector<std::string> faults(const Neighbourhood& found) {
   const auto& execution = *found.execution;
-  auto wrong = broken_invariants(nullptr, execution, at);
+  auto wrong = broken_invariants(nullptr, execution);
   const auto require = [&](bool holds, const std::string& what) {
     if (!holds) wrong.push_back(what);
   };

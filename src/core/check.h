@@ -21,7 +21,7 @@ struct Neighbourhood {
   std::vector<std::uint32_t> attempts;  // indexes in its history
   std::vector<std::string> untagged;    // tags without their row
 };
-std::vector<std::string> faults(const Neighbourhood& found, const Context& at);
+std::vector<std::string> faults(const Neighbourhood& found);
 
 // Recomputes what is derived: public state, place in line, next clock, registrations, tag rows, a grant that
 // is not there. What remains wrong then is refused by the invariants, and nothing is changed.

@@ -41,7 +41,7 @@ Rule due_rule(const Execution& execution, const Context& at) {
   const auto& state = execution.state;
   const bool leased = state.ownership_state == OwnershipState::leased;
   if (state.lifecycle_phase == LifecyclePhase::terminal) {
-    return is_due(earliest_clock(execution, at), at) ? Rule::retention_trimmer : Rule::none;
+    return is_due(execution.purge_at_ms, at) ? Rule::retention_trimmer : Rule::none;
   }
   if (is_due(execution.deadline_at_ms, at)) return Rule::execution_deadline;
   if (leased && is_due(execution.attempt.attempt_timeout_at_ms, at)) return Rule::attempt_timeout;
@@ -85,7 +85,7 @@ Rule run_due(Unit& unit, const ExecutionId& id, Context& at) {
   const Rule rule = due_rule(*found, at);
   if (rule == Rule::none) {
     // It was looked at too early, on purpose: put the exact time into the index.
-    const auto exact = earliest_clock(*found, at);
+    const auto exact = earliest_clock(*found);
     if (found->next_due_at_ms != exact) unit.edit<Execution>(id).next_due_at_ms = exact;
     return rule;
   }

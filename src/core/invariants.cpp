@@ -18,8 +18,7 @@ bool is_pending_or_interrupted(AttemptState attempt) {
 
 }  // namespace
 
-std::vector<std::string> broken_invariants(const Execution* before, const Execution& after,
-                                           const Context& at) {
+std::vector<std::string> broken_invariants(const Execution* before, const Execution& after) {
   std::vector<std::string> broken;
   const auto require = [&](bool holds, const char* name) {
     if (!holds) broken.emplace_back(name);
@@ -69,18 +68,17 @@ std::vector<std::string> broken_invariants(const Execution* before, const Execut
                               is_lost(s.ownership_state);
   require(!after.grant_expires_at_ms || may_be_granted, "only what a worker may take is granted");
   require(after.offer_order == offer_order(after), "offered iff a worker may take it");
-  // How long the ended are kept by default may change at every start.
-  const bool by_default = terminal && !after.retention_ms;
-  const auto clock = by_default ? std::nullopt : earliest_clock(after, at);
+  require(!after.purge_at_ms || terminal, "only what has ended is removed");
+  const auto clock = earliest_clock(after);
   require(!clock || (after.next_due_at_ms && *after.next_due_at_ms <= *clock), "the clock is never late");
   return broken;
 }
 
-Result<void> check_invariants(const Unit& unit, const Context& at) {
+Result<void> check_invariants(const Unit& unit) {
   std::string violation;
   unit.for_each_touched<Execution>([&](const Execution* before, const Execution* after) {
     if (!after || !violation.empty()) return;
-    for (const auto& broken : broken_invariants(before, *after, at)) {
+    for (const auto& broken : broken_invariants(before, *after)) {
       violation += (violation.empty() ? "" : "; ") + broken;
     }
     if (!violation.empty()) violation = after->key().to_string() + ": " + violation;

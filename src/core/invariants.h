@@ -5,16 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "core/context.h"
 #include "core/unit.h"
 
 namespace flowfabric::core {
 
 // Which invariants `after` breaks; `before` is null for a new execution.
-std::vector<std::string> broken_invariants(const Execution* before, const Execution& after,
-                                           const Context& at);
+std::vector<std::string> broken_invariants(const Execution* before, const Execution& after);
 
 // Over everything the running operation has changed.
-Result<void> check_invariants(const Unit& unit, const Context& at);
+Result<void> check_invariants(const Unit& unit);
 
 }  // namespace flowfabric::core

@@ -13,7 +13,7 @@ std::string_view letter(ListOrder order) {
   return order == ListOrder::newest ? "n" : "o";
 }
 
-bool has_tags(const Execution& execution, const Tags& wanted) {
+bool has_tags(const ListedExecution& execution, const Tags& wanted) {
   return std::ranges::all_of(wanted, [&](const auto& tag) {
     const auto it = execution.tags.find(tag.first);
     return it != execution.tags.end() && it->second == tag.second;
@@ -45,9 +45,9 @@ bool is_empty(const ExecutionFilter& filter) {
   return filter == ExecutionFilter{};
 }
 
-bool matches(const ExecutionFilter& filter, const Execution& execution, const Group& group) {
+bool matches(const ExecutionFilter& filter, const ListedExecution& execution, const Group& group) {
   const bool in_state = filter.states.empty() ||
-                        std::ranges::find(filter.states, execution.state.public_state) != filter.states.end();
+                        std::ranges::find(filter.states, execution.public_state) != filter.states.end();
   return in_state && is_or_any(filter.lane_id, execution.lane_id) &&
          is_or_any(filter.namespace_, execution.namespace_) &&
          is_or_any(filter.execution_kind, group.execution_kind) &&
@@ -56,12 +56,12 @@ bool matches(const ExecutionFilter& filter, const Execution& execution, const Gr
          (!filter.created_before || execution.created_at_ms < *filter.created_before);
 }
 
-ExecutionSummary summary(const Execution& execution, const Group& group) {
+ExecutionSummary summary(const ListedExecution& execution, const Group& group) {
   return {.execution_id = execution.key(),
           .execution_kind = group.execution_kind,
           .namespace_ = execution.namespace_,
           .lane_id = execution.lane_id,
-          .public_state = execution.state.public_state,
+          .public_state = execution.public_state,
           .priority = execution.priority,
           .flow_id = execution.flow_id,
           .created_at = execution.created_at_ms,

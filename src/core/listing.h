@@ -20,8 +20,8 @@ BOOST_DESCRIBE_STRUCT(ListPosition, (), (created_at_ms, execution_id))
 
 Result<void> check_filter(const ExecutionFilter& filter);
 bool is_empty(const ExecutionFilter& filter);
-bool matches(const ExecutionFilter& filter, const Execution& execution, const Group& group);
-ExecutionSummary summary(const Execution& execution, const Group& group);
+bool matches(const ExecutionFilter& filter, const ListedExecution& execution, const Group& group);
+ExecutionSummary summary(const ListedExecution& execution, const Group& group);
 
 std::string cursor_of(const ListPosition& position, ListOrder order);
 // The position that a cursor of the same order names.

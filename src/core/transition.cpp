@@ -15,11 +15,19 @@ std::string instance_tag(const Execution& execution) {
   return it == execution.tags.end() ? std::string() : it->second;
 }
 
+std::optional<std::int64_t> end_of_retention(const Execution& execution, const Context& at) {
+  if (execution.state.lifecycle_phase != LifecyclePhase::terminal) return std::nullopt;
+  if (!execution.retention_ms && at.retention_ms == 0) return std::nullopt;
+  const auto kept_for = static_cast<std::uint64_t>(execution.retention_ms.value_or(at.retention_ms));
+  return saturating_add(*execution.terminal_at_ms, kept_for);
+}
+
 void settle(Execution& execution, StateVector state, std::string blocking_detail, const Context& at) {
   state.public_state = derive_public_state(state);
   execution.state = state;
   execution.blocking_detail = std::move(blocking_detail);
   execution.last_transition_at_ms = at.now_ms;
+  execution.purge_at_ms = end_of_retention(execution, at);
   renew_offer(execution, at);
 }
 
@@ -86,14 +94,14 @@ void move_to(Unit& unit, Execution& execution, StateVector state, std::string bl
 void note_mutation(Execution& execution, const Context& at) {
   execution.last_mutation_at_ms = at.now_ms;
   // The clock may be early, never late: a renewal leaves the index alone.
-  const auto due = earliest_clock(execution, at);
+  const auto due = earliest_clock(execution);
   if (due && (!execution.next_due_at_ms || *due < *execution.next_due_at_ms)) execution.next_due_at_ms = due;
 }
 
 void renew_offer(Execution& execution, const Context& at) {
   execution.last_mutation_at_ms = at.now_ms;
   execution.offer_order = offer_order(execution);
-  execution.next_due_at_ms = earliest_clock(execution, at);
+  execution.next_due_at_ms = earliest_clock(execution);
 }
 
 bool is_lost_for_good(const Execution& execution) {
@@ -102,22 +110,9 @@ bool is_lost_for_good(const Execution& execution) {
          execution.lease_reclaim_count >= execution.max_reclaim_count;
 }
 
-namespace {
-
-std::optional<std::int64_t> end_of_retention(const Execution& execution, const Context& at) {
-  if (!execution.terminal_at_ms) return std::nullopt;
-  if (execution.retention_ms) {
-    return saturating_add(*execution.terminal_at_ms, static_cast<std::uint64_t>(*execution.retention_ms));
-  }
-  if (at.retention_ms == 0) return std::nullopt;
-  return saturating_add(*execution.terminal_at_ms, static_cast<std::uint64_t>(at.retention_ms));
-}
-
-}  // namespace
-
-std::optional<std::int64_t> earliest_clock(const Execution& execution, const Context& at) {
+std::optional<std::int64_t> earliest_clock(const Execution& execution) {
   const auto& state = execution.state;
-  if (state.lifecycle_phase == LifecyclePhase::terminal) return end_of_retention(execution, at);
+  if (state.lifecycle_phase == LifecyclePhase::terminal) return std::nullopt;
   std::optional<std::int64_t> earliest = execution.deadline_at_ms;
   const auto consider = [&](const std::optional<std::int64_t>& clock) {
     if (clock && (!earliest || *clock < *earliest)) earliest = clock;

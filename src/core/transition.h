@@ -32,7 +32,7 @@ void note_mutation(Execution& execution, const Context& at);
 // A change of what its place in line depends on, other than its state: priority, a grant.
 void renew_offer(Execution& execution, const Context& at);
 // The earliest of the execution's clocks.
-std::optional<std::int64_t> earliest_clock(const Execution& execution, const Context& at);
+std::optional<std::int64_t> earliest_clock(const Execution& execution);
 // Every reclaim it may have is used up, and its lease is lost again.
 bool is_lost_for_good(const Execution& execution);
 

@@ -69,7 +69,7 @@ class BatchRun {
       const auto outcome = operation.run(unit_, at);
       if (outcome == Outcome::undo) {
         unit_.undo();
-      } else if (auto holds = core::check_invariants(unit_, at); !holds) {
+      } else if (auto holds = core::check_invariants(unit_); !holds) {
         unit_.undo();
         refuse(index, std::move(holds.error()));
       } else {

@@ -31,7 +31,7 @@ std::optional<Step> plan_step(store::Session& session, const BulkJobKey& key) {
     if (!job->cursor.empty()) after = *core::position_of(job->cursor, ListOrder::oldest);
     if (!filter.states.empty()) {
       const auto listed = list(session, unit, {filter, ListOrder::oldest, after, core::bulk_step_size(*job)});
-      for (const auto& [execution, group] : listed.found) step->executions.push_back(execution->key());
+      for (const auto& [execution, group] : listed.found) step->executions.push_back(execution.key());
       step->next = listed.next;
     }
   }

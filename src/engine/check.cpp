@@ -148,7 +148,7 @@ class Check {
     for (const auto& row : core::tag_rows(*found.execution)) {
       if (!reading.find<ExecutionTag>(row)) found.untagged.push_back(row.tag_key);
     }
-    return core::faults(found, {.now_ms = reading.now_ms, .retention_ms = options_.retention.count()});
+    return core::faults(found);
   }
 
   bool is_sound(const ExecutionId& id) {

@@ -16,6 +16,8 @@ namespace flowfabric::engine {
 namespace {
 
 constexpr std::size_t kPage = 256;
+// What is removed per look, beside what is due: enough to keep up, too little to slow the rest.
+constexpr std::size_t kPurgePage = 150;
 constexpr int kFailuresBeforeRest = 3;
 constexpr std::uint64_t kCyclesOfRest = 10;
 constexpr std::chrono::milliseconds kLongestSleep{750};
@@ -144,6 +146,7 @@ std::vector<store::DueKey> Clock::find_due() {
   const auto now = session_->begin(unit);
   // What is being left alone still stands at the head of the list: look past it.
   auto keys = session_->due(now, kPage + failures_.size());
+  for (const auto& id : session_->purgeable(now, kPurgePage)) keys.emplace_back(store::Due<Execution>{id});
   session_->rollback();
   std::erase_if(keys, [&](const store::DueKey& key) {
     const auto it = failures_.find(key);

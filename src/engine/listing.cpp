@@ -173,19 +173,15 @@ std::vector<Walk> walks_of(store::Session& session, const ListQuery& query) {
 }
 
 // Loads the executions at these positions, and their groups, in two rounds.
-std::vector<std::pair<const Execution*, const Group*>> load(store::Session& session, core::Unit& unit,
-                                                            const std::vector<ListPosition>& positions) {
-  for (const auto& position : positions) unit.want<Execution>(position.execution_id);
-  session.load(unit);
-  std::vector<std::pair<const Execution*, const Group*>> loaded;
-  for (const auto& position : positions) {
-    if (const auto* execution = unit.find<Execution>(position.execution_id)) {
-      loaded.emplace_back(execution, nullptr);
-      unit.want<Group>({execution->group_id});
-    }
+std::vector<std::pair<ListedExecution, const Group*>> load(store::Session& session, core::Unit& unit,
+                                                           const std::vector<ListPosition>& positions) {
+  std::vector<std::pair<ListedExecution, const Group*>> loaded;
+  for (auto& execution : session.listed(positions)) {
+    unit.want<Group>({execution.group_id});
+    loaded.emplace_back(std::move(execution), nullptr);
   }
   session.load(unit);
-  for (auto& [execution, group] : loaded) group = &unit.require<Group>({execution->group_id});
+  for (auto& [execution, group] : loaded) group = &unit.require<Group>({execution.group_id});
   return loaded;
 }
 
@@ -204,12 +200,13 @@ ListResult list(store::Session& session, core::Unit& unit, const ListQuery& quer
       candidates.push_back(*position);
     }
     looks += candidates.size();
-    for (const auto& [execution, group] : load(session, unit, candidates)) {
-      if (core::matches(query.filter, *execution, *group)) result.found.emplace_back(execution, group);
+    for (auto& [execution, group] : load(session, unit, candidates)) {
+      if (core::matches(query.filter, execution, *group))
+        result.found.emplace_back(std::move(execution), group);
     }
     if (result.found.size() > query.limit) {
       result.found.pop_back();
-      const auto& last = *result.found.back().first;
+      const auto& last = result.found.back().first;
       result.next = ListPosition{last.created_at_ms, last.key()};
       return result;
     }
@@ -233,7 +230,7 @@ Result<ExecutionPage> answer(Readers& readers, const ListExecutions& request) {
     const auto listed = list(reading.session, reading.unit, query);
     ExecutionPage page;
     for (const auto& [execution, group] : listed.found) {
-      page.executions.push_back(core::summary(*execution, *group));
+      page.executions.push_back(core::summary(execution, *group));
     }
     if (listed.next) page.next_cursor = core::cursor_of(*listed.next, request.order);
     return page;
@@ -325,7 +322,7 @@ Result<LanePage> answer(Readers& readers, const ListLanes& request) {
                             .counts = reading.session.count_lane(lane.lane_id),
                             .oldest_waiting_at = waiting.empty()
                                                      ? std::nullopt
-                                                     : std::optional(waiting[0].first->created_at_ms),
+                                                     : std::optional(waiting[0].first.created_at_ms),
                             .registered_at = lane.registered_at_ms,
                             .registered_by = lane.registered_by});
     }
@@ -365,7 +362,8 @@ Result<WorkerPage> answer(Readers& readers, const ListWorkers& request) {
   if (request.namespace_) after = WorkerKey{*request.namespace_, ""};
   if (!request.cursor.empty()) {
     after = parse_worker_cursor(request.cursor);
-    if (!after) return core::bad_cursor(request.cursor);
+    const bool elsewhere = after && request.namespace_ && after->namespace_ != *request.namespace_;
+    if (!after || elsewhere) return core::bad_cursor(request.cursor);
   }
   return readers.read([&](Reading& reading) -> Result<WorkerPage> {
     const core::Context at{.now_ms = reading.now_ms};

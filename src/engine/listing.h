@@ -17,8 +17,8 @@ struct ListQuery {
   std::uint32_t limit{};
 };
 struct ListResult {
-  std::vector<std::pair<const Execution*, const Group*>> found;  // alive as long as the unit is
-  std::optional<core::ListPosition> next;                        // absent: there is no more
+  std::vector<std::pair<ListedExecution, const Group*>> found;  // the groups are those of the unit
+  std::optional<core::ListPosition> next;                       // absent: there is no more
 };
 ListResult list(store::Session& session, core::Unit& unit, const ListQuery& query);
 

@@ -20,14 +20,14 @@ Result<std::int64_t> parse_time(const std::string& key, const std::string& value
 }
 
 Result<void> apply(ExecutionFilter& filter, const std::string& key, const std::string& value) {
-  const auto once = [&](auto& field) -> Result<void> {
+  const auto once = [&](auto& field, auto parsed) -> Result<void> {
     if (field) return refuse(key + ": given twice", "Give '" + key + "' once.");
-    field = value;
+    field = std::move(parsed);
     return {};
   };
-  if (key == "lane") return once(filter.lane_id);
-  if (key == "namespace") return once(filter.namespace_);
-  if (key == "kind") return once(filter.execution_kind);
+  if (key == "lane") return once(filter.lane_id, value);
+  if (key == "namespace") return once(filter.namespace_, value);
+  if (key == "kind") return once(filter.execution_kind, value);
   if (key == "state") {
     const auto state = enum_from_name<PublicState>(value);
     if (!state) return refuse("state: unknown", "'" + truncate_utf8(value, 80) + "' is not a public state.");
@@ -35,21 +35,21 @@ Result<void> apply(ExecutionFilter& filter, const std::string& key, const std::s
     return {};
   }
   if (key == "flow") {
-    filter.flow_id = FlowId::parse(value);
-    if (!filter.flow_id) return refuse("flow: not a flow id", "Give 'flow' as a UUID.");
-    return {};
+    const auto flow = FlowId::parse(value);
+    if (!flow) return refuse("flow: not a flow id", "Give 'flow' as a UUID.");
+    return once(filter.flow_id, *flow);
   }
   if (key == "tag") {
     const auto equals = value.find('=');
     if (equals == value.npos) return refuse("tag: without a value", "Give 'tag' as key=value.");
-    filter.tags.insert_or_assign(value.substr(0, equals), value.substr(equals + 1));
-    return {};
+    const auto [tag, fresh] = filter.tags.emplace(value.substr(0, equals), value.substr(equals + 1));
+    if (fresh || tag->second == value.substr(equals + 1)) return {};
+    return refuse("tag: given twice", "One tag cannot have two values: give '" + tag->first + "' once.");
   }
   if (key == "created_after" || key == "created_before") {
     const auto time = parse_time(key, value);
     if (!time) return std::unexpected(time.error());
-    (key == "created_after" ? filter.created_after : filter.created_before) = *time;
-    return {};
+    return once(key == "created_after" ? filter.created_after : filter.created_before, *time);
   }
   return refuse(truncate_utf8(key, 80) + ": unknown filter",
                 "Filter by lane, state, namespace, kind, flow, tag, created_after or created_before.");

@@ -119,8 +119,11 @@ struct Execution {
   std::optional<std::int64_t> offer_order;
   // Reserved by a grant (ff_claim_grant) until then, and so not offered.
   std::optional<std::int64_t> grant_expires_at_ms;
-  // The earliest of its deadlines. May be early, never late.
+  // The earliest of its deadlines, while it lives. May be early, never late.
   std::optional<std::int64_t> next_due_at_ms;
+  // When it is removed, once it has ended; absent: never. Apart from the clock above, so that what waits to
+  // be removed never stands in the way of what is due.
+  std::optional<std::int64_t> purge_at_ms;
 
   CurrentAttempt attempt;
   std::uint32_t total_attempt_count{};
@@ -153,12 +156,52 @@ struct Execution {
 BOOST_DESCRIBE_STRUCT(Execution, (),
                       (partition_key, execution_id, lane_id, namespace_, route_id, group_id, created_at_ms,
                        max_reclaim_count, retention_ms, state, blocking_detail, flow_id, priority,
-                       offer_order, grant_expires_at_ms, next_due_at_ms, attempt, total_attempt_count,
-                       retry_count, replay_count, lease_reclaim_count, lease_epoch, lease, last_end,
-                       delay_until_ms, deadline_at_ms, started_at_ms, terminal_at_ms, last_transition_at_ms,
-                       last_mutation_at_ms, failure_reason, last_failure_message, cancellation_reason,
-                       cancelled_by, last_capability_mismatch_at_ms, progress_pct, progress_message,
-                       progress_updated_at_ms, tags))
+                       offer_order, grant_expires_at_ms, next_due_at_ms, purge_at_ms, attempt,
+                       total_attempt_count, retry_count, replay_count, lease_reclaim_count, lease_epoch,
+                       lease, last_end, delay_until_ms, deadline_at_ms, started_at_ms, terminal_at_ms,
+                       last_transition_at_ms, last_mutation_at_ms, failure_reason, last_failure_message,
+                       cancellation_reason, cancelled_by, last_capability_mismatch_at_ms, progress_pct,
+                       progress_message, progress_updated_at_ms, tags))
+
+// What a listing needs of an execution: some columns of the hot row.
+struct ListedExecution {
+  static constexpr const char* table = Execution::table;
+  using Key = ExecutionId;
+  Key key() const { return {partition_key, execution_id}; }
+
+  std::uint16_t partition_key{};
+  Uuid execution_id;
+  std::string lane_id;
+  std::string namespace_;
+  std::int64_t group_id{};
+  std::int64_t created_at_ms{};
+  PublicState public_state{};
+  std::optional<FlowId> flow_id;
+  std::int32_t priority{};
+  std::uint32_t total_attempt_count{};
+  std::optional<std::int64_t> started_at_ms;
+  std::optional<std::int64_t> terminal_at_ms;
+  Tags tags;
+};
+BOOST_DESCRIBE_STRUCT(ListedExecution, (),
+                      (partition_key, execution_id, lane_id, namespace_, group_id, created_at_ms,
+                       public_state, flow_id, priority, total_attempt_count, started_at_ms, terminal_at_ms,
+                       tags))
+inline ListedExecution listed(const Execution& execution) {
+  return {.partition_key = execution.partition_key,
+          .execution_id = execution.execution_id,
+          .lane_id = execution.lane_id,
+          .namespace_ = execution.namespace_,
+          .group_id = execution.group_id,
+          .created_at_ms = execution.created_at_ms,
+          .public_state = execution.state.public_state,
+          .flow_id = execution.flow_id,
+          .priority = execution.priority,
+          .total_attempt_count = execution.total_attempt_count,
+          .started_at_ms = execution.started_at_ms,
+          .terminal_at_ms = execution.terminal_at_ms,
+          .tags = execution.tags};
+}
 
 // What the caller submitted; never changes.
 struct ExecutionSpec {
@@ -529,8 +572,9 @@ template <class Record>
 using HasClock = std::bool_constant<has_clock<Record>>;
 using ClockedRecords = boost::mp11::mp_copy_if<Records, HasClock>;
 
-// Records whose key begins with that of an execution: removed with it, seen or unseen.
-using OwnedRecords = boost::mp11::mp_list<Execution, ExecutionSpec, Attempt, Grant>;
+// Records whose key begins with that of an execution: removed with it, seen or unseen. (A grant is not among
+// them: what has ended has none.)
+using OwnedRecords = boost::mp11::mp_list<Execution, ExecutionSpec, Attempt>;
 template <class Record>
 inline constexpr bool is_owned = boost::mp11::mp_contains<OwnedRecords, Record>::value;
 inline const ExecutionId& owner_of(const ExecutionId& key) {

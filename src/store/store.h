@@ -101,13 +101,18 @@ class Session : public core::Loader {
   // ---- reads, inside a transaction ----
 
   virtual std::vector<DueKey> due(std::int64_t now_ms, std::size_t limit) = 0;
+  // When something will be due next, or is to be removed.
   virtual std::optional<std::int64_t> next_due() = 0;
+  // What is to be removed by now, oldest first.
+  virtual std::vector<ExecutionId> purgeable(std::int64_t now_ms, std::size_t limit) = 0;
   virtual std::vector<Attempt> attempts_of(const ExecutionId& id) = 0;
   virtual std::map<PublicState, std::int64_t> count_lane(const std::string& lane) = 0;
   // Counted row by row, for the consistency check.
   virtual std::map<LaneCountKey, std::int64_t> count_executions() = 0;
   virtual std::map<LaneCountKey, std::int64_t> lane_counts() = 0;
   virtual std::vector<core::ListPosition> scan(const ListScan& scan) = 0;
+  // Those of them that are there, in the same order.
+  virtual std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) = 0;
   virtual std::vector<Group> groups(const GroupFilter& filter, std::size_t limit) = 0;
   virtual std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) = 0;
   // When the oldest event happened that may be trimmed.

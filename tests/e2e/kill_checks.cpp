@@ -143,7 +143,7 @@ void check_invariants(store::Session& session, const std::string& database) {
     std::memcpy(id.uuid.bytes.data(), sqlite3_column_blob(ids.get(), 1), 16);
     const auto* execution = unit.find<Execution>(id);
     ASSERT_NE(execution, nullptr);
-    const auto broken = core::broken_invariants(nullptr, *execution, core::Context{});
+    const auto broken = core::broken_invariants(nullptr, *execution);
     EXPECT_TRUE(broken.empty()) << id.to_string() << ": " << broken.front();
   }
   session.rollback();

@@ -217,7 +217,7 @@ TEST(Differential, EveryStoreAnswersAndHoldsTheSame) {
     if (HasFailure()) return;
   }
   report("same batches", used, totals);
-  for (auto&[k,v]:totals.succeeded) std::printf("  %s %zu\n",k.c_str(),v);
+  for (auto& [k, v] : totals.succeeded) std::printf("  %s %zu\n", k.c_str(), v);
   if (used.size() > 1) expect_variety(totals);
 }
 

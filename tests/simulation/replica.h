@@ -117,7 +117,7 @@ class Replica {
     if (!query.filter.states.empty()) {
       const auto listed = engine::list(*reader_, unit, query);
       for (const auto& [execution, group] : listed.found) {
-        requests.push_back(ApplyBulk{job.operation_id, execution->key()});
+        requests.push_back(ApplyBulk{job.operation_id, execution.key()});
       }
       if (listed.next) step.next = core::cursor_of(*listed.next, ListOrder::oldest);
     }

@@ -12,7 +12,7 @@ namespace flowfabric::simulation {
 inline void check_execution(const State& state, const Execution& execution) {
   const auto id = execution.key();
   const auto name = id.to_string();
-  const auto broken = core::broken_invariants(nullptr, execution, {.retention_ms = kRetentionMs});
+  const auto broken = core::broken_invariants(nullptr, execution);
   EXPECT_TRUE(broken.empty()) << name << ": " << broken.front();
   EXPECT_TRUE(state.rows<ExecutionSpec>().contains(id)) << name << " has no spec";
   EXPECT_TRUE(state.rows<Lane>().contains({execution.lane_id})) << name << " has no lane";

@@ -9,7 +9,6 @@ namespace flowfabric::core {
 namespace {
 
 constexpr std::int64_t kNow = 1'700'000'000'000;
-const Context kAt{.now_ms = kNow};
 
 // A sound execution in each phase, built by hand: the spec's vectors, not the code's.
 Execution settled(StateVector state) {
@@ -20,7 +19,7 @@ Execution settled(StateVector state) {
 }
 void settle_indexes(Execution& execution) {
   execution.offer_order = offer_order(execution);
-  execution.next_due_at_ms = earliest_clock(execution, kAt);
+  execution.next_due_at_ms = earliest_clock(execution);
 }
 
 Execution waiting() {
@@ -100,7 +99,7 @@ Broken broken_by(Execution execution, const std::function<void(Execution&)>& cha
   change(execution);
   execution.state.public_state = derive_public_state(execution.state);
   settle_indexes(execution);
-  return broken_invariants(nullptr, execution, kAt);
+  return broken_invariants(nullptr, execution);
 }
 
 bool names(const Broken& broken, const std::string& words) {
@@ -112,9 +111,9 @@ bool names(const Broken& broken, const std::string& words) {
 
 TEST(Invariants, HoldForEveryPhase) {
   for (const auto& execution : {waiting(), delayed(), running(), lost(), suspended(), ended()}) {
-    EXPECT_EQ(broken_invariants(nullptr, execution, kAt), Broken{})
+    EXPECT_EQ(broken_invariants(nullptr, execution), Broken{})
         << enum_name(execution.state.lifecycle_phase) << "/" << enum_name(execution.state.ownership_state);
-    EXPECT_EQ(broken_invariants(&execution, execution, kAt), Broken{});
+    EXPECT_EQ(broken_invariants(&execution, execution), Broken{});
   }
 }
 
@@ -179,7 +178,7 @@ TEST(Invariants, AnEndWithoutAnyAttemptKeepsTheAttemptState) {
     auto execution = ended();
     execution.total_attempt_count = 0;
     execution.state.attempt_state = attempt;
-    EXPECT_EQ(broken_invariants(nullptr, execution, kAt), Broken{}) << enum_name(attempt);
+    EXPECT_EQ(broken_invariants(nullptr, execution), Broken{}) << enum_name(attempt);
   }
 }
 
@@ -187,52 +186,52 @@ TEST(Invariants, TheEpochNeverDecreases) {
   auto before = running();
   before.lease_epoch = 5;
   auto after = before;
-  EXPECT_EQ(broken_invariants(&before, after, kAt), Broken{});
+  EXPECT_EQ(broken_invariants(&before, after), Broken{});
   after.lease_epoch = 6;
-  EXPECT_EQ(broken_invariants(&before, after, kAt), Broken{});
+  EXPECT_EQ(broken_invariants(&before, after), Broken{});
   after.lease_epoch = 4;
-  EXPECT_TRUE(names(broken_invariants(&before, after, kAt), "I10"));
+  EXPECT_TRUE(names(broken_invariants(&before, after), "I10"));
 }
 
 TEST(Invariants, ThePublicStateIsTheDerivedOne) {
   auto execution = waiting();
   execution.state.public_state = PublicState::resumable;
-  EXPECT_TRUE(names(broken_invariants(nullptr, execution, kAt), "public state"));
+  EXPECT_TRUE(names(broken_invariants(nullptr, execution), "public state"));
 }
 
 TEST(Invariants, WhatIsOfferedIsOfferedInItsPlace) {
   auto hidden = waiting();
   hidden.offer_order.reset();
-  EXPECT_TRUE(names(broken_invariants(nullptr, hidden, kAt), "offered"));
+  EXPECT_TRUE(names(broken_invariants(nullptr, hidden), "offered"));
   auto misplaced = waiting();
   ++*misplaced.offer_order;
-  EXPECT_TRUE(names(broken_invariants(nullptr, misplaced, kAt), "offered"));
+  EXPECT_TRUE(names(broken_invariants(nullptr, misplaced), "offered"));
   auto taken = running();
   taken.offer_order = 1;
-  EXPECT_TRUE(names(broken_invariants(nullptr, taken, kAt), "offered"));
+  EXPECT_TRUE(names(broken_invariants(nullptr, taken), "offered"));
 }
 
 TEST(Invariants, TheClockMayBeEarlyButNeverLate) {
   auto execution = delayed();
   execution.next_due_at_ms = *execution.delay_until_ms - 1;
-  EXPECT_EQ(broken_invariants(nullptr, execution, kAt), Broken{});
+  EXPECT_EQ(broken_invariants(nullptr, execution), Broken{});
   execution.next_due_at_ms = *execution.delay_until_ms + 1;
-  EXPECT_TRUE(names(broken_invariants(nullptr, execution, kAt), "clock"));
+  EXPECT_TRUE(names(broken_invariants(nullptr, execution), "clock"));
   execution.next_due_at_ms.reset();
-  EXPECT_TRUE(names(broken_invariants(nullptr, execution, kAt), "clock"));
+  EXPECT_TRUE(names(broken_invariants(nullptr, execution), "clock"));
 }
 
 TEST(Invariants, TheEarliestClockCounts) {
   auto execution = running();
   execution.attempt.attempt_timeout_at_ms = kNow + 20'000;
-  EXPECT_EQ(earliest_clock(execution, kAt), kNow + 20'000);
+  EXPECT_EQ(earliest_clock(execution), kNow + 20'000);
   execution.deadline_at_ms = kNow + 10'000;
-  EXPECT_EQ(earliest_clock(execution, kAt), kNow + 10'000);
+  EXPECT_EQ(earliest_clock(execution), kNow + 10'000);
   execution.deadline_at_ms = kNow + 90'000;
   execution.attempt.attempt_timeout_at_ms = kNow + 80'000;
-  EXPECT_EQ(earliest_clock(execution, kAt), kNow + 30'000) << "the lease's";
-  EXPECT_EQ(earliest_clock(ended(), kAt), std::nullopt);
-  EXPECT_EQ(earliest_clock(waiting(), kAt), std::nullopt);
+  EXPECT_EQ(earliest_clock(execution), kNow + 30'000) << "the lease's";
+  EXPECT_EQ(earliest_clock(ended()), std::nullopt);
+  EXPECT_EQ(earliest_clock(waiting()), std::nullopt);
 }
 
 }  // namespace

@@ -90,6 +90,12 @@ class GatedSession final : public store::Session {
   }
   std::optional<std::int64_t> next_due() override { return inner_->next_due(); }
   std::vector<Attempt> attempts_of(const ExecutionId& id) override { return inner_->attempts_of(id); }
+  std::vector<ExecutionId> purgeable(std::int64_t now_ms, std::size_t limit) override {
+    return inner_->purgeable(now_ms, limit);
+  }
+  std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) override {
+    return inner_->listed(positions);
+  }
   std::map<LaneCountKey, std::int64_t> count_executions() override { return inner_->count_executions(); }
   std::map<LaneCountKey, std::int64_t> lane_counts() override { return inner_->lane_counts(); }
   std::vector<core::ListPosition> scan(const store::ListScan& scan) override { return inner_->scan(scan); }

@@ -40,6 +40,7 @@ struct Database {
   std::set<std::pair<std::int64_t, DueKey>> due;
   std::map<std::string, std::set<std::int64_t>> lane_routes;
   ByAge by_age;
+  ByAge purgeable;  // by time of removal
   std::map<std::pair<std::int64_t, PublicState>, ByAge> group_members;
   std::map<FlowId, ByAge> flow_members;
   std::map<std::int64_t, ByAge> blocked_on_route;
@@ -70,6 +71,7 @@ struct Database {
     if constexpr (std::is_same_v<Record, Execution>) {
       if (record->offer_order) update(offers[record->route_id], Offer{*record->offer_order, record->key()});
       update(by_age, position_of(*record));
+      if (record->purge_at_ms) update(purgeable, core::ListPosition{*record->purge_at_ms, record->key()});
       update(group_members[{record->group_id, record->state.public_state}], position_of(*record));
       if (record->flow_id) update(flow_members[*record->flow_id], position_of(*record));
       if (record->state.eligibility_state == EligibilityState::blocked_by_route) {
@@ -236,8 +238,30 @@ class MemorySession final : public Session {
   }
 
   std::optional<std::int64_t> next_due() override {
-    if (database_->due.empty()) return std::nullopt;
-    return database_->due.begin()->first;
+    std::optional<std::int64_t> next;
+    if (!database_->due.empty()) next = database_->due.begin()->first;
+    if (database_->purgeable.empty()) return next;
+    const auto purge_at = database_->purgeable.begin()->created_at_ms;
+    return std::min(next.value_or(purge_at), purge_at);
+  }
+
+  std::vector<ExecutionId> purgeable(std::int64_t now_ms, std::size_t limit) override {
+    std::vector<ExecutionId> found;
+    for (const auto& position : database_->purgeable) {
+      if (position.created_at_ms > now_ms || found.size() == limit) break;
+      found.push_back(position.execution_id);
+    }
+    return found;
+  }
+
+  std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) override {
+    std::vector<ListedExecution> found;
+    const auto& table = database_->table<Execution>();
+    for (const auto& position : positions) {
+      const auto it = table.find(position.execution_id);
+      if (it != table.end()) found.push_back(flowfabric::listed(*it->second));
+    }
+    return found;
   }
 
   std::vector<Attempt> attempts_of(const ExecutionId& id) override {

@@ -215,6 +215,7 @@ constexpr const char* kExecutions = R"sql(
 alter table ff_exec_core add column group_id integer;              -- ff_exec_group: where listings find it
 alter table ff_exec_core add column retention_ms integer;          -- of the policy; null: the default
 alter table ff_exec_core add column grant_expires_at_ms integer;   -- reserved by a grant until then
+alter table ff_exec_core add column purge_at_ms integer;           -- when it is removed, once it has ended
 alter table ff_exec_core add column fallback_tier integer;         -- of the policy, by its place in the list
 alter table ff_exec_core add column last_capability_mismatch_at_ms integer;
 alter table ff_attempt add column fallback_tier integer;
@@ -240,8 +241,13 @@ update ff_exec_core set group_id = (
     and g.lane_id = ff_exec_core.lane_id and g.namespace is ff_exec_core.namespace
     and g.execution_kind is s.execution_kind);
 
--- The clock looks at what has ended, and puts down when its retention is over.
-update ff_exec_core set next_due_at_ms = terminal_at_ms where lifecycle_phase = 'terminal';
+-- Until now nothing was removed.
+update ff_exec_core set retention_ms = (
+  select json_extract(s.policy, '$.stream_policy.retention_ttl_ms') from ff_exec_spec s
+  where s.partition_key = ff_exec_core.partition_key and s.execution_id = ff_exec_core.execution_id);
+update ff_exec_core set purge_at_ms = terminal_at_ms + coalesce(retention_ms, 86400000)
+  where lifecycle_phase = 'terminal';
+create index ff_exec_core_purge on ff_exec_core (purge_at_ms) where purge_at_ms is not null;
 
 -- Listings: everything by age, the executions of a group and state by age, those of a flow by age.
 create index ff_exec_core_age on ff_exec_core (created_at_ms);

@@ -206,11 +206,12 @@ void SqliteSession::purge(const ExecutionId& id) {
 
 template <class Event>
 void SqliteSession::trim(std::int64_t before_ms) {
-  // Ids grow with time, and the newest row stays: it is where the numbering goes on.
+  // Ids grow with time, so only the oldest need be looked at. The newest row stays: it is where the numbering
+  // goes on.
   static const std::string table = Event::table;
-  static const std::string sql = "delete from " + table + " where event_id in (select event_id from " +
-                                 table +
-                                 " where occurred_at_ms<?1 and event_id<?2 order by event_id limit ?3)";
+  static const std::string sql = "delete from " + table + " where occurred_at_ms<?1 and event_id in (" +
+                                 "select event_id from " + table +
+                                 " where event_id<?2 order by event_id limit ?3)";
   auto& trim = statement(sql);
   bind(trim.get(), 1, before_ms);
   bind(trim.get(), 2, log<Event>().last_id);

@@ -29,11 +29,13 @@ class SqliteSession final : public Session {
 
   std::vector<DueKey> due(std::int64_t now_ms, std::size_t limit) override;
   std::optional<std::int64_t> next_due() override;
+  std::vector<ExecutionId> purgeable(std::int64_t now_ms, std::size_t limit) override;
   std::vector<Attempt> attempts_of(const ExecutionId& id) override;
   std::map<PublicState, std::int64_t> count_lane(const std::string& lane) override;
   std::map<LaneCountKey, std::int64_t> count_executions() override;
   std::map<LaneCountKey, std::int64_t> lane_counts() override;
   std::vector<core::ListPosition> scan(const ListScan& scan) override;
+  std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) override;
   std::vector<Group> groups(const GroupFilter& filter, std::size_t limit) override;
   std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) override;
   std::optional<std::int64_t> oldest_event() override;
@@ -100,6 +102,7 @@ class SqliteSession final : public Session {
     return found;
   }
   std::map<LaneCountKey, std::int64_t> counts(const std::string& sql);
+  std::optional<std::int64_t> earliest(const std::string& column, const std::string& table);
   std::vector<WorkerKey> answer(const core::WorkersOf& question);
   std::vector<ExecutionId> answer(const core::BlockedOnRoute& question);
 

@@ -87,19 +87,44 @@ std::vector<DueKey> SqliteSession::due(std::int64_t now_ms, std::size_t limit) {
   return keys;
 }
 
+std::optional<std::int64_t> SqliteSession::earliest(const std::string& column, const std::string& table) {
+  auto& query = statement("select min(" + column + ") from " + table + " where " + column + " is not null");
+  const ResetAfterUse reset(query);
+  query.step();
+  std::optional<std::int64_t> due;
+  read(query.get(), 0, due);
+  return due;
+}
+
 std::optional<std::int64_t> SqliteSession::next_due() {
-  std::optional<std::int64_t> earliest;
+  auto next = earliest("purge_at_ms", Execution::table);
   for_each_type<ClockedRecords>([&]<class Record>() {
-    static const std::string sql =
-        std::string("select min(next_due_at_ms) from ") + Record::table + " where next_due_at_ms is not null";
-    auto& query = statement(sql);
-    const ResetAfterUse reset(query);
-    query.step();
-    std::optional<std::int64_t> due;
-    read(query.get(), 0, due);
-    if (due && (!earliest || *due < *earliest)) earliest = due;
+    const auto due = earliest("next_due_at_ms", Record::table);
+    if (due) next = std::min(next.value_or(*due), *due);
   });
-  return earliest;
+  return next;
+}
+
+std::vector<ExecutionId> SqliteSession::purgeable(std::int64_t now_ms, std::size_t limit) {
+  auto& query = statement(
+      "select partition_key,execution_id from ff_exec_core where purge_at_ms<=?1 order by purge_at_ms limit "
+      "?2");
+  bind(query.get(), 1, now_ms);
+  bind(query.get(), 2, limit);
+  return rows<ExecutionId>(query);
+}
+
+std::vector<ListedExecution> SqliteSession::listed(const std::vector<core::ListPosition>& positions) {
+  static const std::string sql = "select " + column_list<ListedExecution>() + " from ff_exec_core where " +
+                                 key_condition<ListedExecution>();
+  auto& query = statement(sql);
+  std::vector<ListedExecution> found;
+  for (const auto& position : positions) {
+    const ResetAfterUse reset(query);
+    bind_all(query.get(), 1, position.execution_id);
+    if (query.step()) found.push_back(read_all<ListedExecution>(query.get()));
+  }
+  return found;
 }
 
 std::vector<Attempt> SqliteSession::attempts_of(const ExecutionId& id) {
