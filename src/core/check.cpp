@@ -69,6 +69,10 @@ void repair(Unit& unit, const ExecutionId& id, Context& at) {
   execution.state.public_state = derive_public_state(execution.state);
   if (execution.grant_expires_at_ms && !unit.find<Grant>(id)) execution.grant_expires_at_ms.reset();
   renew_offer(execution, at);
+  if (execution.terminal_at_ms && execution.retention_ms) {
+    execution.purge_at_ms =
+        saturating_add(*execution.terminal_at_ms, static_cast<std::uint64_t>(*execution.retention_ms));
+  }
   for (const auto& row : tag_rows(execution)) {
     if (!unit.find<ExecutionTag>(row)) unit.insert(ExecutionTag{row});
   }

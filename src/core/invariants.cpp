@@ -69,6 +69,7 @@ std::vector<std::string> broken_invariants(const Execution* before, const Execut
   require(!after.grant_expires_at_ms || may_be_granted, "only what a worker may take is granted");
   require(after.offer_order == offer_order(after), "offered iff a worker may take it");
   require(!after.purge_at_ms || terminal, "only what has ended is removed");
+  require(!terminal || !after.retention_ms || after.purge_at_ms, "what has ended is removed in its time");
   const auto clock = earliest_clock(after);
   require(!clock || (after.next_due_at_ms && *after.next_due_at_ms <= *clock), "the clock is never late");
   return broken;

@@ -141,7 +141,7 @@ std::vector<Damage> repairable() {
       {"ClockMissing", update("next_due_at_ms=null", 2), name_of(2)},
       {"ClockLate", update("next_due_at_ms=next_due_at_ms+1", 2), name_of(2)},
       {"ClockOfTheLeaseMissing", update("next_due_at_ms=null", 4), name_of(4)},
-      {"ClockOfTheRetentionMissing", update("next_due_at_ms=null", 3), name_of(3)},
+      {"ClockOfTheRetentionMissing", update("retention_ms=5000000,purge_at_ms=null", 3), name_of(3)},
       {"CountTooHigh", "update ff_lane_count set executions=executions+5 where public_state='waiting'",
        "default"},
       {"CountTooLow", "update ff_lane_count set executions=0 where public_state='delayed'", "default"},

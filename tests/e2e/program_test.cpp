@@ -71,7 +71,7 @@ TEST_F(Program, TellsItsVersion) {
 TEST_F(Program, HelpsWithEveryCommand) {
   const auto ended = run("--help");
   EXPECT_EQ(ended.code, 0);
-  for (const auto* command : {"demo", "migrate", "bench"}) {
+  for (const auto* command : {"demo", "migrate", "doctor", "bench"}) {
     EXPECT_TRUE(has(ended.out, command)) << ended.out;
     const auto help = run(std::string(command) + " --help");
     EXPECT_EQ(help.code, 0) << command;

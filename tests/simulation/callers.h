@@ -23,11 +23,18 @@ class Callers {
     return step(due());
   }
   Step step(Request request) { return {std::move(request), dice_.next()}; }
+  // Uses the id of an execution that is about to be removed.
+  Step create_again(const ExecutionId& id) {
+    auto request = submitter_.create(ids_);
+    request.execution_id = id;
+    return step(std::move(request));
+  }
 
   void learn(const Step& asked, const Answer& answer) {
     match(asked, answer, [this](const auto& request, const auto& result) {
       if constexpr (std::is_same_v<std::remove_cvref_t<decltype(request)>, CreateExecution>) {
         remember(ids_, *request.execution_id, 400);
+        lanes_[*request.execution_id] = request.lane_id;
       }
       if (result) learn(request, *result);
     });
@@ -208,15 +215,22 @@ class Callers {
     if (dice_.chance(1)) terms.worker_id.clear();
     return terms;
   }
+  // Where the execution waits, mostly.
+  std::string lane_of(const ExecutionId& id) {
+    const auto it = lanes_.find(id);
+    return it == lanes_.end() || dice_.chance(5) ? lane() : it->second;
+  }
   Request issue_grant() {
-    return IssueClaimGrant{.execution_id = some_id(), .lane_id = lane(), .terms = terms()};
+    const auto id = some_id();
+    return IssueClaimGrant{.execution_id = id, .lane_id = lane_of(id), .terms = terms()};
   }
   Request claim_for_worker() {
     return ClaimForWorker{.lane_id = lane(), .namespace_ = name_space(), .terms = terms()};
   }
   Request issue_reclaim() { return IssueReclaimGrant{.execution_id = lost_id(), .terms = terms()}; }
   Request grant_and_claim() {
-    return IssueGrantAndClaim{.execution_id = some_id(), .lane_id = lane(), .lease_duration_ms = lease_ttl()};
+    const auto id = some_id();
+    return IssueGrantAndClaim{.execution_id = id, .lane_id = lane_of(id), .lease_duration_ms = lease_ttl()};
   }
 
   // Of an execution that somebody worked on.
@@ -224,33 +238,30 @@ class Callers {
     return tasks_.empty() || dice_.chance(10) ? some_id() : dice_.pick(tasks_).execution_id;
   }
 
-  // Like aimed(): mostly the grant that was issued.
-  template <class R>
-  R granted() {
-    R request{.execution_id = some_id()};
-    request.use.worker_id = worker();
-    request.use.lease_ttl_ms = lease_ttl();
-    if (dice_.chance(15)) request.use.lease_id = LeaseId{dice_.uuid(now_)};
-    if (dice_.chance(15)) request.use.attempt_id = AttemptId{dice_.uuid(now_)};
-    if (dice_.chance(20)) request.use.worker_instance_id = "another-instance";
-    if (grants_.empty() || dice_.chance(5)) return request;
-    const auto& [grant, worker_id] = dice_.pick_late(grants_, 8);
-    request.execution_id = grant.execution_id;
-    if (dice_.chance(95)) request.use.worker_id = worker_id;
-    if (dice_.chance(60)) request.use.grant_key = dice_.chance(90) ? grant.grant_key : "grant:claim:unknown";
-    return request;
+  GrantUse use_by(const std::string& worker_id) {
+    GrantUse use{.worker_id = dice_.chance(5) ? worker() : worker_id, .lease_ttl_ms = lease_ttl()};
+    if (dice_.chance(15)) use.lease_id = LeaseId{dice_.uuid(now_)};
+    if (dice_.chance(15)) use.attempt_id = AttemptId{dice_.uuid(now_)};
+    if (dice_.chance(20)) use.worker_instance_id = "another-instance";
+    return use;
   }
-  Request claim_execution() {
-    auto request = granted<ClaimExecution>();
-    if (dice_.chance(10)) request.expected_attempt_index = static_cast<std::uint32_t>(dice_.below(3));
-    return request;
-  }
-  Request claim_resumed() { return granted<ClaimResumedExecution>(); }
-  Request claim_granted() { return granted<ClaimGranted>(); }
-  Request reclaim() {
-    auto request = granted<ReclaimExecution>();
-    if (dice_.chance(20)) request.max_reclaim_count = static_cast<std::uint32_t>(dice_.below(4));
-    return request;
+  // Mostly a grant that was issued, by the call that it is for.
+  Request use_grant() {
+    KnownGrant known{.grant = {.execution_id = some_id()}, .worker_id = worker()};
+    if (!grants_.empty() && !dice_.chance(5)) known = dice_.pick_late(grants_, 8);
+    const auto id = known.grant.execution_id;
+    auto use = use_by(known.worker_id);
+    if (dice_.chance(60)) use.grant_key = dice_.chance(90) ? known.grant.grant_key : "grant:claim:unknown";
+    if (dice_.chance(25)) return ClaimGranted{.execution_id = id, .use = std::move(use)};
+    const auto kind = dice_.chance(85)
+                          ? known.grant.kind
+                          : dice_.pick({GrantKind::claim, GrantKind::resume, GrantKind::reclaim});
+    if (kind == GrantKind::resume) return ClaimResumedExecution{.execution_id = id, .use = std::move(use)};
+    const auto few =
+        dice_.chance(15) ? std::optional(static_cast<std::uint32_t>(dice_.below(3))) : std::nullopt;
+    if (kind == GrantKind::claim)
+      return ClaimExecution{.execution_id = id, .use = std::move(use), .expected_attempt_index = few};
+    return ReclaimExecution{.execution_id = id, .use = std::move(use), .max_reclaim_count = few};
   }
 
   // ---- operators ----
@@ -261,21 +272,24 @@ class Callers {
                        waiting_for_capable_worker, waiting_for_capable_worker, paused_by_operator,
                        paused_by_policy, waiting_for_signal});
   }
-  ExecutionId blocked_id() {
-    return blocked_.empty() || dice_.chance(10) ? some_id() : dice_.pick_late(blocked_, 10);
-  }
-  ExecutionId to_block() {
-    remember(blocked_, some_id(), 40);
-    return blocked_.front();
-  }
   Request block() {
-    return BlockExecution{.execution_id = to_block(), .reason = reason(), .detail = "blocked"};
+    const BlockExecution request{.execution_id = some_id(), .reason = reason(), .detail = "blocked"};
+    remember(blocked_, {request.execution_id, request.reason}, 20);
+    return request;
   }
-  Request unblock() { return UnblockExecution{.execution_id = blocked_id(), .expected_reason = reason()}; }
+  Request unblock() {
+    if (blocked_.empty() || dice_.chance(10)) return UnblockExecution{some_id(), reason()};
+    const auto& [id, why] = dice_.pick_late(blocked_, 10);
+    return UnblockExecution{id, dice_.chance(90) ? why : reason()};
+  }
   Request hold() {
-    return HoldExecution{.execution_id = to_block(), .reason = dice_.chance(50) ? "wait" : ""};
+    const HoldExecution request{.execution_id = some_id(), .reason = dice_.chance(50) ? "wait" : ""};
+    remember(held_, request.execution_id, 20);
+    return request;
   }
-  Request release() { return ReleaseExecution{blocked_id()}; }
+  Request release() {
+    return ReleaseExecution{held_.empty() || dice_.chance(10) ? some_id() : dice_.pick_late(held_, 10)};
+  }
   Request revoke() {
     RevokeLease request{.execution_id = lost_id()};
     if (!tasks_.empty() && dice_.chance(30)) request.expected_lease_id = dice_.pick(tasks_).fence.lease_id;
@@ -325,7 +339,7 @@ class Callers {
   Request set_lane_state() {
     using enum LaneState;
     return SetLaneState{.lane_id = dice_.chance(3) ? std::string(65, 'x') : lane(),
-                        .state = dice_.pick({active, active, active, paused, draining, disabled})};
+                        .state = dice_.chance(70) ? active : dice_.pick({paused, draining, disabled})};
   }
   std::string instance() { return dice_.chance(1) ? "" : dice_.name("instance-", 6); }
   Request register_worker() {
@@ -358,47 +372,46 @@ class Callers {
   Dice dice_;
   Submitter submitter_;
   const std::int64_t& now_;
+  std::map<ExecutionId, std::string> lanes_;
   // The latest first.
   std::deque<ExecutionId> ids_;
   std::deque<ClaimedTask> tasks_;
   std::deque<KnownGrant> grants_;
   std::deque<ExecutionId> ended_;
-  std::deque<ExecutionId> blocked_;
+  std::deque<std::pair<ExecutionId, BlockingReason>> blocked_;
+  std::deque<ExecutionId> held_;
   std::deque<OperationId> bulk_operations_;
 };
 
 inline const std::vector<Callers::Choice> Callers::kChoices{{220, &Callers::create},
-                                                            {100, &Callers::claim},
+                                                            {110, &Callers::claim},
                                                             {40, &Callers::renew},
                                                             {30, &Callers::progress},
                                                             {90, &Callers::complete},
                                                             {70, &Callers::fail},
                                                             {60, &Callers::delay},
                                                             {30, &Callers::cancel},
-                                                            {45, &Callers::issue_grant},
-                                                            {35, &Callers::claim_for_worker},
-                                                            {30, &Callers::claim_execution},
-                                                            {20, &Callers::claim_resumed},
-                                                            {35, &Callers::claim_granted},
+                                                            {60, &Callers::issue_grant},
+                                                            {20, &Callers::claim_for_worker},
+                                                            {90, &Callers::use_grant},
                                                             {12, &Callers::grant_and_claim},
                                                             {25, &Callers::issue_reclaim},
-                                                            {25, &Callers::reclaim},
                                                             {25, &Callers::block},
-                                                            {15, &Callers::unblock},
-                                                            {8, &Callers::hold},
+                                                            {12, &Callers::unblock},
+                                                            {10, &Callers::hold},
                                                             {12, &Callers::release},
-                                                            {20, &Callers::revoke},
+                                                            {15, &Callers::revoke},
                                                             {20, &Callers::change_priority},
                                                             {30, &Callers::replay},
                                                             {25, &Callers::set_tags},
                                                             {2, &Callers::start_bulk},
                                                             {1, &Callers::cancel_bulk},
                                                             {4, &Callers::register_lane},
-                                                            {10, &Callers::set_lane_state},
+                                                            {8, &Callers::set_lane_state},
                                                             {15, &Callers::register_worker},
                                                             {10, &Callers::heartbeat},
                                                             {4, &Callers::mark_dead},
-                                                            {50, &Callers::due}};
+                                                            {40, &Callers::due}};
 
 inline const std::int64_t Callers::kWeights = [] {
   std::int64_t sum = 0;

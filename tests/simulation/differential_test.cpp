@@ -141,6 +141,8 @@ class World {
       const auto* job = std::get_if<store::Due<BulkJob>>(&key);
       auto step = callers.step(RunDue{key});
       (is_route_look(step) ? route_looks : steps).push_back(std::move(step));
+      const auto* execution = std::get_if<store::Due<Execution>>(&key);
+      if (execution && callers.dice().chance(10)) steps.push_back(callers.create_again(execution->key));
       if (!job) continue;
       for (auto& request : memory.bulk_step(job->key)) steps.push_back(callers.step(std::move(request)));
     }

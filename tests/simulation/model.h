@@ -345,12 +345,11 @@ class Model {
 
   // Exactly what was created and not removed is there, and nothing is left of the rest.
   void check_existence(const State& state) const {
-    const auto expect_owned = [&]<class Record>() {
+    for_each_type<boost::mp11::mp_push_back<OwnedRecords, Grant>>([&]<class Record>() {
       for (const auto& [key, record] : state.rows<Record>()) {
         EXPECT_TRUE(exists_.contains(owner_of(key))) << Record::table << " of " << owner_of(key).to_string();
       }
-    };
-    for_each_type<OwnedRecords>(expect_owned);
+    });
     for (const auto& [key, tag] : state.rows<ExecutionTag>()) {
       const ExecutionId id{key.partition_key, key.execution_id};
       EXPECT_TRUE(exists_.contains(id)) << "a tag of " << id.to_string();

@@ -72,6 +72,7 @@ class Replica {
     core::Unit unit(*reader_);
     const auto now = reader_->begin(unit);
     auto keys = reader_->due(now, limit);
+    for (const auto& id : reader_->purgeable(now, limit)) keys.emplace_back(store::Due<Execution>{id});
     reader_->rollback();
     return keys;
   }

@@ -27,6 +27,7 @@ struct State {
   LaneCounts counts;     // as they are kept
   LaneCounts recounted;  // row by row
   std::set<store::DueKey> due_within_a_day;
+  std::set<ExecutionId> removed_within_a_day;
   std::optional<std::int64_t> next_due;
 
   template <class Record>
@@ -64,8 +65,11 @@ inline State read_state(store::Session& session) {
   }
   state.counts = without_zeros(session.lane_counts());
   state.recounted = session.count_executions();
-  const auto due = session.due(state.now_ms + 86'400'000, everything);
+  const auto tomorrow = state.now_ms + 86'400'000;
+  const auto due = session.due(tomorrow, everything);
   state.due_within_a_day = {due.begin(), due.end()};
+  const auto removed = session.purgeable(tomorrow, everything);
+  state.removed_within_a_day = {removed.begin(), removed.end()};
   state.next_due = session.next_due();
   session.rollback();
   return state;
@@ -130,6 +134,7 @@ inline std::string differences(const State& a, const State& b) {
   if (a.counts != b.counts) found.note("lane counts");
   if (a.recounted != b.recounted) found.note("recounted lanes");
   if (a.due_within_a_day != b.due_within_a_day) found.note("what is due within a day");
+  if (a.removed_within_a_day != b.removed_within_a_day) found.note("what is removed within a day");
   if (a.next_due != b.next_due) found.note("when something is due next");
   return found.text();
 }

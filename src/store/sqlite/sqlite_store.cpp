@@ -86,9 +86,9 @@ Result<std::string> migrate_sqlite_store(const StoreUrl& url, const StoreOptions
   auto opened = prepare(url, settled);
   if (!opened) return std::unexpected(opened.error());
   if (opened->migrations.empty()) return url.path + ": schema is up to date";
-  std::string said = url.path + ": applied";
-  for (const auto& migration : opened->migrations) said += " " + migration;
-  return said;
+  std::string said;
+  for (const auto& migration : opened->migrations) said += (said.empty() ? "" : ", ") + migration;
+  return url.path + ": applied " + said;
 }
 
 }  // namespace flowfabric::store
