@@ -4,8 +4,8 @@
 
 #include <sstream>
 
-#include "core/invariants.h"
 #include "e2e/kill_child.h"
+#include "flowfabric/engine.h"
 #include "store/sqlite/database.h"
 
 namespace flowfabric::e2e {
@@ -29,20 +29,27 @@ void check_one(const Execution& execution, const std::vector<Attempt>& attempts,
     EXPECT_GE(execution.lease_epoch, *said.leases.rbegin()) << id << ": an acknowledged claim is gone";
   }
   EXPECT_GE(execution.last_end.ended_lease_epoch, said.ended_epoch) << id << ": a report is gone";
-  if (said.completed_epoch > 0) {
-    EXPECT_EQ(execution.state.public_state, PublicState::completed) << id;
-    EXPECT_EQ(execution.lease_epoch, said.completed_epoch) << id << ": leased again after its completion";
-    const auto* attempt = attempt_of_lease(attempts, said.completed_epoch);
+  EXPECT_GE(execution.replay_count, said.replays) << id << ": a replay is gone";
+  if (said.marked) {
+    const auto mark = execution.tags.find(kMark);
+    ASSERT_NE(mark, execution.tags.end()) << id << ": a tag is gone";
+    EXPECT_EQ(mark->second, id);
+  }
+  for (const auto epoch : said.completed) {
+    const auto* attempt = attempt_of_lease(attempts, epoch);
     ASSERT_NE(attempt, nullptr) << id << ": the completed attempt has no row";
     EXPECT_EQ(attempt->attempt_state, AttemptLifecycle::ended_success) << id;
-    EXPECT_EQ(attempt->result.data, result_of(id, said.completed_epoch)) << id;
+    EXPECT_EQ(attempt->result.data, result_of(id, epoch)) << id;
+    if (said.may_run_again) continue;
+    EXPECT_EQ(execution.state.public_state, PublicState::completed) << id;
+    EXPECT_EQ(execution.lease_epoch, epoch) << id << ": leased again after its completion";
   }
   for (const auto& [epoch, retry] : said.failures) {
     const auto* attempt = attempt_of_lease(attempts, epoch);
     ASSERT_NE(attempt, nullptr) << id << ": the failed attempt has no row";
     EXPECT_EQ(attempt->attempt_state, AttemptLifecycle::ended_failure) << id;
     EXPECT_EQ(attempt->failure_reason, "on purpose") << id;
-    EXPECT_TRUE(retry || execution.state.public_state == PublicState::failed) << id;
+    EXPECT_TRUE(retry || said.may_run_again || execution.state.public_state == PublicState::failed) << id;
   }
 }
 
@@ -60,16 +67,22 @@ std::string Ledger::note(const std::string& line) {
   ++lines;
   auto& said = executions[id];
   if (kind == 'C') return "";
+  if (kind == 'M' || kind == 'A' || kind == 'R') {
+    if (kind == 'M') said.marked = true;
+    if (kind == 'A') said.may_run_again = true;
+    if (kind == 'R') ++said.replays;
+    return "";
+  }
   if (!(words >> epoch)) return "no epoch: " + line;
   if (kind == 'T') {
     if (!said.leases.insert(epoch).second) return "a lease was handed out twice: " + line;
-    const bool after_its_end = said.completed_epoch > 0 && epoch > said.completed_epoch;
-    return after_its_end ? "handed out after its completion: " + line : "";
+    const bool after_its_end = !said.completed.empty() && epoch > *said.completed.begin();
+    return after_its_end && !said.may_run_again ? "handed out after its completion: " + line : "";
   }
   said.ended_epoch = std::max(said.ended_epoch, epoch);
   if (kind == 'D') {
-    if (said.completed_epoch > 0) return "completed twice: " + line;
-    said.completed_epoch = epoch;
+    if (!said.completed.empty() && !said.may_run_again) return "completed twice: " + line;
+    said.completed.insert(epoch);
   }
   if (kind == 'F') {
     words >> retry;
@@ -114,14 +127,18 @@ void check_nothing_is_half_there(const std::string& database) {
   expect_none("lane counts of nothing",
               "select lane_id, public_state, executions from ff_lane_count where executions<>0 except "
               "select lane_id, public_state, count(*) from ff_exec_core group by 1, 2");
+  // The outcome is that of the last one.
   connection.run(
-      "create temp table ended as select partition_key, execution_id, outcome, count(*) n from "
-      "ff_completion_event group by 1, 2");
-  expect_none("ended executions without exactly one completion of that outcome",
-              "select partition_key, execution_id, terminal_outcome, 1 from ff_exec_core where "
-              "lifecycle_phase='terminal' except select * from ended");
-  EXPECT_EQ(connection.number("select count(*) from ended"),
-            connection.number("select count(*) from ff_exec_core where lifecycle_phase='terminal'"));
+      "create temp table ended as select partition_key, execution_id, outcome, count(*) n, max(event_id) "
+      "from ff_completion_event group by 1, 2");
+  expect_none("ends without their completion",
+              "select partition_key, execution_id, replay_count + (lifecycle_phase='terminal') n from "
+              "ff_exec_core where n>0 except select partition_key, execution_id, n from ended");
+  expect_none("ended executions whose completion says something else",
+              "select partition_key, execution_id, terminal_outcome from ff_exec_core where "
+              "lifecycle_phase='terminal' except select partition_key, execution_id, outcome from ended");
+  EXPECT_EQ(connection.number("select sum(n) from ended"),
+            connection.number("select sum(replay_count + (lifecycle_phase='terminal')) from ff_exec_core"));
   connection.run(
       "create temp table grants as select partition_key, execution_id, count(*) n from "
       "ff_lease_event where event_type in ('acquired','reclaimed') group by 1, 2");
@@ -133,20 +150,14 @@ void check_nothing_is_half_there(const std::string& database) {
               "e.partition_key=d.partition_key and e.execution_id=d.execution_id)");
 }
 
-void check_invariants(store::Session& session, const std::string& database) {
-  Connection connection(database, Access::read_only, Durability::full);
-  auto ids = connection.prepare("select partition_key, execution_id from ff_exec_core");
-  core::Unit unit(session);
-  session.begin(unit);
-  while (ids.step()) {
-    ExecutionId id{.partition = static_cast<std::uint16_t>(sqlite3_column_int(ids.get(), 0)), .uuid = {}};
-    std::memcpy(id.uuid.bytes.data(), sqlite3_column_blob(ids.get(), 1), 16);
-    const auto* execution = unit.find<Execution>(id);
-    ASSERT_NE(execution, nullptr);
-    const auto broken = core::broken_invariants(nullptr, *execution);
-    EXPECT_TRUE(broken.empty()) << id.to_string() << ": " << broken.front();
-  }
-  session.rollback();
+void check_store(const std::string& database) {
+  EngineOptions options;
+  options.clock_interval = std::chrono::milliseconds(0);
+  auto engine = Engine::open("sqlite:" + database, std::move(options));
+  ASSERT_TRUE(engine) << engine.error().to_string();
+  const auto report = engine->call(CheckStore{});
+  ASSERT_TRUE(report) << report.error().to_string();
+  EXPECT_EQ(report->found, 0u) << report->violations.front().where << ": " << report->violations.front().what;
 }
 
 }  // namespace flowfabric::e2e

@@ -11,10 +11,13 @@ namespace flowfabric::e2e {
 
 // What was acknowledged for one execution, over all rounds.
 struct Acknowledged {
-  std::set<std::int64_t> leases;  // handed out
-  std::int64_t ended_epoch{0};    // of the latest lease ended by a report
-  std::int64_t completed_epoch{0};
+  std::set<std::int64_t> leases;          // handed out
+  std::int64_t ended_epoch{0};            // of the latest lease ended by a report
+  std::set<std::int64_t> completed;       // by lease
   std::map<std::int64_t, bool> failures;  // by lease: whether another attempt was planned
+  bool marked{false};
+  bool may_run_again{false};  // a replay was asked for
+  std::uint32_t replays{0};
 };
 
 struct Ledger {
@@ -27,7 +30,7 @@ struct Ledger {
 // Adds a failure of the running test for everything that is not as it should be.
 void check_acknowledged(store::Session& session, const Ledger& ledger);
 void check_nothing_is_half_there(const std::string& database);
-// The rules of the specification, over every execution that is stored.
-void check_invariants(store::Session& session, const std::string& database);
+// The consistency check of the engine itself.
+void check_store(const std::string& database);
 
 }  // namespace flowfabric::e2e

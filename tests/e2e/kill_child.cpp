@@ -23,25 +23,19 @@ class Child {
 
   void submit(int number) {
     std::mt19937 random(static_cast<unsigned>(round_ * 100 + number));
-    // Now and then so much is written that the log is moved into the database under load.
-    const std::size_t most_bytes = round_ % 6 == 5 ? 200'000 : 600;
     for (int i = 0; !wrong_; ++i) {
-      std::vector<std::future<Result<Creation>>> answers;
+      CreateExecutions all;
+      const auto prefix =
+          std::to_string(round_) + "-" + std::to_string(number) + "-" + std::to_string(i) + "-";
       for (std::size_t j = 0; j < kInFlight; ++j) {
-        CreateExecution request{
-            .lane_id = random() % 2 ? "left" : "right",
-            .execution_kind = "kill",
-            .input = std::string(random() % most_bytes, 'x'),
-            .tags = {{"test.round", std::to_string(round_)}},
-            .policy = {.retry_policy = RetryPolicy{.max_retries = 2, .backoff = FixedBackoff{5}}}};
-        if (random() % 4 == 0) {
-          request.idempotency_key = std::to_string(round_) + "-" + std::to_string(number) + "-" +
-                                    std::to_string(i) + "-" + std::to_string(j);
-        }
-        answers.push_back(engine_.submit(std::move(request)));
+        all.executions.push_back(execution(random));
+        if (random() % 4 == 0) all.executions.back().idempotency_key = prefix + std::to_string(j);
       }
-      for (auto& answer : answers) {
-        if (const auto created = checked(answer.get())) say("C " + created->execution_id.to_string());
+      for (const auto& answer : random() % 4 == 0 ? create_in_bulk(all) : create_one_by_one(all)) {
+        const auto created = checked(answer);
+        if (!created) return;
+        say("C " + created->execution_id.to_string());
+        if (random() % 4 == 0) mark(created->execution_id);
       }
     }
   }
@@ -50,11 +44,7 @@ class Child {
     std::mt19937 random(static_cast<unsigned>(round_ * 100 + 50 + number));
     const auto name = "w" + std::to_string(round_) + "." + std::to_string(number);
     while (!wrong_) {
-      const auto tasks = checked(engine_.call(ClaimTasks{.worker_id = name,
-                                                         .lanes = {"left", "right"},
-                                                         .max_tasks = kInFlight,
-                                                         .lease_ttl_ms = 1000,
-                                                         .wait_ms = 50}));
+      const auto tasks = random() % 4 == 0 ? claim_by_grant(name, random) : claim(name);
       if (!tasks) return;
       for (const auto& task : *tasks) {
         say("T " + task.execution_id.to_string() + " " + std::to_string(*task.fence.lease_epoch));
@@ -64,6 +54,57 @@ class Child {
   }
 
  private:
+  CreateExecution execution(std::mt19937& random) const {
+    // Now and then so much is written that the log is moved into the database under load.
+    const std::size_t most_bytes = round_ % 6 == 5 ? 200'000 : 600;
+    return {.lane_id = random() % 2 ? "left" : "right",
+            .execution_kind = "kill",
+            .input = std::string(random() % most_bytes, 'x'),
+            .tags = {{"test.round", std::to_string(round_)}},
+            .policy = {.retry_policy = RetryPolicy{.max_retries = 2, .backoff = FixedBackoff{5}}}};
+  }
+
+  std::vector<Result<Creation>> create_in_bulk(const CreateExecutions& all) {
+    auto answers = checked(engine_.call(all));
+    return answers ? *std::move(answers) : std::vector<Result<Creation>>();
+  }
+  std::vector<Result<Creation>> create_one_by_one(const CreateExecutions& all) {
+    std::vector<std::future<Result<Creation>>> futures;
+    for (const auto& request : all.executions) futures.push_back(engine_.submit(request));
+    std::vector<Result<Creation>> answers;
+    for (auto& future : futures) answers.push_back(future.get());
+    return answers;
+  }
+  void mark(const ExecutionId& id) {
+    const auto text = id.to_string();
+    if (checked(engine_.call(SetTags{.execution_id = id, .tags = {{kMark, text}}}))) say("M " + text);
+  }
+
+  std::optional<std::vector<ClaimedTask>> claim(const std::string& worker) {
+    return checked(engine_.call(ClaimTasks{.worker_id = worker,
+                                           .lanes = {"left", "right"},
+                                           .max_tasks = kInFlight,
+                                           .lease_ttl_ms = 1000,
+                                           .wait_ms = 50}));
+  }
+  std::optional<std::vector<ClaimedTask>> claim_by_grant(const std::string& worker, std::mt19937& random) {
+    const auto granted = checked(engine_.call(
+        ClaimForWorker{.lane_id = random() % 2 ? "left" : "right", .terms = {.worker_id = worker}}));
+    if (!granted) return std::nullopt;
+    // Some are left to run out.
+    if (!*granted || random() % 10 == 0) return std::vector<ClaimedTask>();
+    auto task = checked(engine_.call(ClaimGranted{.execution_id = (*granted)->execution_id,
+                                                  .use = {.worker_id = worker, .lease_ttl_ms = 1000}}));
+    if (!task) return std::nullopt;
+    return std::vector<ClaimedTask>{*std::move(task)};
+  }
+
+  void replay(const ExecutionId& id) {
+    const auto text = id.to_string();
+    say("A " + text);
+    if (checked(engine_.call(ReplayExecution{.execution_id = id, .reason = "once more"}))) say("R " + text);
+  }
+
   void end(const ClaimedTask& task, std::uint64_t roll) {
     const auto id = task.execution_id.to_string();
     const auto epoch = *task.fence.lease_epoch;
@@ -72,11 +113,15 @@ class Child {
     if (roll < 70) {
       const auto done = engine_.call(CompleteExecution{
           .execution_id = task.execution_id, .fence = task.fence, .result = result_of(id, epoch)});
-      if (accepted(done)) say("D" + tail);
+      if (!accepted(done)) return;
+      say("D" + tail);
+      if (roll < 10) replay(task.execution_id);
     } else if (roll < 85) {
       const auto failed = engine_.call(
           FailExecution{.execution_id = task.execution_id, .fence = task.fence, .reason = "on purpose"});
-      if (accepted(failed)) say("F" + tail + (failed->retry_scheduled ? " 1" : " 0"));
+      if (!accepted(failed)) return;
+      say("F" + tail + (failed->retry_scheduled ? " 1" : " 0"));
+      if (roll < 75 && !failed->retry_scheduled) replay(task.execution_id);
     } else {
       const auto later = engine_.call(DelayExecution{.execution_id = task.execution_id,
                                                      .fence = task.fence,

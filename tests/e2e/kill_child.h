@@ -11,10 +11,14 @@ inline constexpr const char* kChildArgument = "--child-of-kill-test";
 
 // The lines: a letter, the execution's id, and what the answer said.
 //   C id              created
+//   M id              marked with the tag kMark, whose value is the id
 //   T id epoch        taken (claimed)
 //   D id epoch        done (completed), with result_of(id, epoch)
 //   F id epoch retry  failed; retry is 1 when another attempt was planned
 //   L id epoch        later (delayed)
+//   A id              about to be replayed: it may run again from now on
+//   R id              replayed
+inline constexpr const char* kMark = "test.mark";
 std::string result_of(const std::string& id, std::int64_t epoch);
 
 // Runs until it is killed. Returns only when something is wrong, with a line that starts with `!`.

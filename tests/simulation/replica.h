@@ -23,6 +23,7 @@ struct Ran {
   std::vector<std::optional<Answer>> answers;
   // The steps in the order in which they took effect.
   std::vector<std::size_t> order;
+  engine::BatchEffects effects;
 };
 
 class Replica {
@@ -43,10 +44,10 @@ class Replica {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       operations.push_back(operation(steps[i], answers[i], [&last_run, &runs, i] { last_run[i] = ++runs; }));
     }
-    const auto result = engine::run_batch(*writer_, operations, {kPartitions, kRetentionMs});
+    auto result = engine::run_batch(*writer_, operations, {kPartitions, kRetentionMs});
     if (result.failure) throw std::runtime_error(name_ + ": " + result.failure->to_string());
 
-    Ran ran{.answers = std::move(answers), .order = {}};
+    Ran ran{.answers = std::move(answers), .order = {}, .effects = std::move(result.effects)};
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (const auto* refusal = result.refusals[i]) {
         if (refusal->code != ErrorCode::retry_exhausted)
