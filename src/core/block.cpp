@@ -50,10 +50,11 @@ Result<void> check_may_block(const Execution& execution, BlockingReason reason) 
   return {};
 }
 
+// Counts as a change of the route even if it is armed already: see run_due.
 void arm_route(Unit& unit, std::int64_t route_id, std::int64_t due_ms) {
-  const auto& route = unit.require<Route>({route_id});
-  if (route.next_due_at_ms && *route.next_due_at_ms <= due_ms) return;
-  unit.edit<Route>({route_id}).next_due_at_ms = due_ms;
+  unit.require<Route>({route_id});
+  auto& due = unit.edit<Route>({route_id}).next_due_at_ms;
+  due = std::min(due.value_or(due_ms), due_ms);
 }
 
 bool is_blocked_on_route(const Execution* execution) {
@@ -137,16 +138,13 @@ Result<EligibilityChange> release(Unit& unit, const ReleaseExecution& request, C
 Rule run_due(Unit& unit, const RouteKey& key, Context& at) {
   const auto* route = unit.find<Route>(key);
   if (!route || !route->next_due_at_ms || *route->next_due_at_ms > at.now_ms) return Rule::none;
+  // What this very batch has blocked or registered is not among the answers yet: then look again at once.
   const bool changed_before = unit.is_changed<Route>(key);
+  const auto again = changed_before ? at.now_ms : at.now_ms + kUnblockIntervalMs;
   const auto& blocked = unit.ask(BlockedOnRoute{key.route_id, kUnblockedPerStep});
-  auto& due = unit.edit<Route>(key).next_due_at_ms;
-  if (blocked.empty()) {
-    // Something that this very batch has blocked is not among the answers yet.
-    due = changed_before ? std::optional(at.now_ms + kUnblockIntervalMs) : std::nullopt;
-    return Rule::unblock;
-  }
-  due = at.now_ms + kUnblockIntervalMs;
-  if (!has_capable_worker(unit, unit.require<Route>(key), at)) return Rule::unblock;
+  const bool nothing_left = blocked.empty() && !changed_before;
+  unit.edit<Route>(key).next_due_at_ms = nothing_left ? std::nullopt : std::optional(again);
+  if (blocked.empty() || !has_capable_worker(unit, unit.require<Route>(key), at)) return Rule::unblock;
   unit.fetch<Execution>(blocked);
   for (const auto& id : blocked) {
     if (is_blocked_on_route(unit.find<Execution>(id))) let_go(unit, unit.edit<Execution>(id), at);

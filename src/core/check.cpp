@@ -53,6 +53,9 @@ std::vector<std::string> faults(const Neighbourhood& found) {
   require(found.lane, "its lane is not registered");
   require(found.route && is_route_of(*found.route, execution, found.spec), "its route is not the right one");
   require(found.group && is_group_of(*found.group, execution, found.spec), "its group is not the right one");
+  const bool waits_for_capable = execution.state.eligibility_state == EligibilityState::blocked_by_route;
+  require(!waits_for_capable || (found.route && found.route->next_due_at_ms),
+          "somebody looks for a capable worker");
   require(execution.grant_expires_at_ms.has_value() == (found.grant != nullptr),
           "granted iff there is a grant");
   require(found.attempts == expected_attempts(execution), "one history row per ended attempt");
@@ -69,6 +72,9 @@ void repair(Unit& unit, const ExecutionId& id, Context& at) {
   execution.state.public_state = derive_public_state(execution.state);
   if (execution.grant_expires_at_ms && !unit.find<Grant>(id)) execution.grant_expires_at_ms.reset();
   renew_offer(execution, at);
+  if (execution.state.eligibility_state == EligibilityState::blocked_by_route) {
+    unit.edit<Route>({execution.route_id}).next_due_at_ms = at.now_ms;
+  }
   if (execution.terminal_at_ms && execution.retention_ms) {
     execution.purge_at_ms =
         saturating_add(*execution.terminal_at_ms, static_cast<std::uint64_t>(*execution.retention_ms));

@@ -27,11 +27,16 @@ AttemptType type_of_next_attempt(const Execution& execution) {
   }
 }
 
+// Null: the work as submitted.
+const FallbackTier* tier_of(const ExecutionPolicy& policy, const std::optional<std::uint32_t>& tier) {
+  const bool known = tier && policy.fallback_policy && *tier < policy.fallback_policy->tiers.size();
+  return known ? &policy.fallback_policy->tiers[*tier] : nullptr;
+}
+
 std::optional<std::uint64_t> attempt_timeout(const ExecutionPolicy& policy,
                                              const std::optional<std::uint32_t>& tier) {
-  if (tier && policy.fallback_policy->tiers[*tier].timeout_ms) {
-    return policy.fallback_policy->tiers[*tier].timeout_ms;
-  }
+  const auto* chosen = tier_of(policy, tier);
+  if (chosen && chosen->timeout_ms) return chosen->timeout_ms;
   return policy.timeout_policy ? policy.timeout_policy->attempt_timeout_ms : std::nullopt;
 }
 
@@ -107,10 +112,9 @@ ClaimKind take_reclaimed(Unit& unit, Execution& execution, const ExecutionPolicy
 }
 
 std::optional<Fallback> fallback_of(const Execution& execution, const ExecutionPolicy& policy) {
-  const auto tier = execution.attempt.fallback_tier;
-  if (!tier) return std::nullopt;
-  const auto& chosen = policy.fallback_policy->tiers[*tier];
-  return Fallback{*tier, chosen.provider, chosen.model};
+  const auto* chosen = tier_of(policy, execution.attempt.fallback_tier);
+  if (!chosen) return std::nullopt;
+  return Fallback{*execution.attempt.fallback_tier, chosen->provider, chosen->model};
 }
 
 ClaimedTask describe_task(const Execution& execution, const ExecutionSpec& spec, ClaimKind kind) {

@@ -7,16 +7,9 @@ namespace flowfabric::core {
 namespace {
 
 template <class F>
-void for_each_record(F&& f) {
-  boost::mp11::mp_for_each<boost::mp11::mp_transform<std::type_identity, Records>>(
-      [&]<class Record>(std::type_identity<Record>) { f.template operator()<Record>(); });
-}
-
-template <class F>
 void for_each_event(F&& f) {
   std::size_t index = 0;
-  boost::mp11::mp_for_each<boost::mp11::mp_transform<std::type_identity, Events>>(
-      [&]<class Event>(std::type_identity<Event>) { f.template operator()<Event>(index++); });
+  for_each_type<Events>([&]<class Event>() { f.template operator()<Event>(index++); });
 }
 
 std::optional<Offer> offer_of(const Execution* execution, std::int64_t route_id) {
@@ -42,7 +35,7 @@ void Unit::keep() {
   for (const auto route : reopened_now_) new_offers_[route] = std::numeric_limits<std::uint32_t>::max();
   reopened_now_.clear();
   for (const auto& saved : std::get<Journal<Execution>>(journals_)) touched_executions_.push_back(saved.slot);
-  for_each_record([&]<class Record>() { std::get<Journal<Record>>(journals_).clear(); });
+  for_each_type<Records>([&]<class Record>() { std::get<Journal<Record>>(journals_).clear(); });
   for (auto& [key, delta] : counts_now_) counts_[key] += delta;
   counts_now_.clear();
   purged_.insert(purged_now_.begin(), purged_now_.end());
@@ -51,7 +44,7 @@ void Unit::keep() {
 }
 
 void Unit::undo() {
-  for_each_record([&]<class Record>() {
+  for_each_type<Records>([&]<class Record>() {
     auto& journal = std::get<Journal<Record>>(journals_);
     for (auto it = journal.rbegin(); it != journal.rend(); ++it) {
       it->slot->dirty = it->was_dirty;
@@ -148,7 +141,7 @@ const Execution* Unit::best_offer(std::int64_t route_id, std::uint32_t expected)
 
 bool Unit::has_changes() const {
   bool changed = !counts_.empty() || !purged_.empty() || trim_before_ms_;
-  for_each_record([&]<class Record>() { changed |= !std::get<DirtyList<Record>>(dirty_).empty(); });
+  for_each_type<Records>([&]<class Record>() { changed |= !std::get<DirtyList<Record>>(dirty_).empty(); });
   return changed;
 }
 

@@ -20,8 +20,6 @@ class Clock {
 
   // Runs every rule whose time has come and returns how many records were looked at.
   Result<std::size_t> run_due();
-  // The same, and removes events whose time is over.
-  Result<std::size_t> run_all();
 
   // Something will be due at this time of the store.
   void note_due(std::int64_t due_at_ms);
@@ -44,7 +42,9 @@ class Clock {
   void run_page(const std::vector<store::DueKey>& keys);
   bool run_bulk(const store::DueKey& key);
   Operation due_operation(const store::DueKey& key, std::function<void(bool)> done) const;
-  void trim_events();
+  Result<std::size_t> run_due(int pages);
+  Result<void> trim_events(int steps);
+  bool trim_step();
   void note_outcome(const store::DueKey& key, bool succeeded);
   bool is_stopping();
 

@@ -99,7 +99,7 @@ void Engine::stop(std::chrono::milliseconds grace) {
 }
 
 Result<std::size_t> Engine::run_due() {
-  return impl_->clock.run_all();
+  return impl_->clock.run_due();
 }
 
 EngineStats Engine::stats() const {

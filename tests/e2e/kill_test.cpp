@@ -140,6 +140,13 @@ TEST(Kill, NothingThatWasAcknowledgedIsEverLost) {
   store::sqlite::Connection connection(database, store::sqlite::Access::read_only,
                                        store::sqlite::Durability::full);
   EXPECT_EQ(connection.number("select count(*) from pragma_integrity_check where integrity_check='ok'"), 1);
+  std::size_t marked = 0, replayed = 0;
+  for (const auto& [id, said] : ledger.executions) {
+    marked += said.marked ? 1 : 0;
+    replayed += said.replays;
+  }
+  EXPECT_GT(marked, 0u);
+  EXPECT_GT(replayed, 0u);
   std::printf("%d kills, %zu acknowledged operations on %zu executions, %lld MB\n", kRounds, ledger.lines,
               ledger.executions.size(), static_cast<long long>(std::filesystem::file_size(database) >> 20));
 }

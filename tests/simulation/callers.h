@@ -24,10 +24,10 @@ class Callers {
   }
   Step step(Request request) { return {std::move(request), dice_.next()}; }
   // Uses the id of an execution that is about to be removed.
-  Step create_again(const ExecutionId& id) {
+  CreateExecution create_again(const ExecutionId& id) {
     auto request = submitter_.create(ids_);
     request.execution_id = id;
-    return step(std::move(request));
+    return request;
   }
 
   void learn(const Step& asked, const Answer& answer) {

@@ -138,25 +138,48 @@ class World {
   Queries queries;
 
  private:
+  static bool is_route(const store::DueKey& key) { return std::holds_alternative<store::Due<Route>>(key); }
   static bool is_route_look(const Step& step) {
     const auto* due = std::get_if<RunDue>(&step.request);
-    return due && std::holds_alternative<store::Due<Route>>(due->key);
+    return due && is_route(due->key);
   }
 
   std::vector<Step> everything_due(std::size_t limit, RouteLooks looks) {
-    std::vector<Step> steps, route_looks;
-    for (const auto& key : memory.due(limit)) {
-      const auto* job = std::get_if<store::Due<BulkJob>>(&key);
-      auto step = callers.step(RunDue{key});
-      (is_route_look(step) ? route_looks : steps).push_back(std::move(step));
-      const auto* execution = std::get_if<store::Due<Execution>>(&key);
-      if (execution && callers.dice().chance(10)) steps.push_back(callers.create_again(execution->key));
-      if (!job) continue;
-      for (auto& request : memory.bulk_step(job->key)) steps.push_back(callers.step(std::move(request)));
+    auto keys = memory.due(limit);
+    std::vector<Step> steps;
+    if (looks == RouteLooks::alone && std::ranges::any_of(keys, is_route)) {
+      std::erase_if(keys, [](const store::DueKey& key) { return !is_route(key); });
+      for (const auto& key : keys) steps.push_back(callers.step(RunDue{key}));
+      return steps;
     }
-    if (looks == RouteLooks::alone && !route_looks.empty()) return route_looks;
-    steps.insert(steps.end(), route_looks.begin(), route_looks.end());
+    const auto ask = [&](Request request) { steps.push_back(callers.step(std::move(request))); };
+    for (const auto& key : keys) {
+      std::visit([&](const auto& due) { just_before(due, ask); }, key);
+      ask(RunDue{key});
+      std::visit([&](const auto& due) { just_after(due, ask); }, key);
+    }
     return steps;
+  }
+
+  // What comes in the clock's way, in the same batch.
+  template <class Due, class Ask>
+  void just_before(const Due&, const Ask&) {}
+  template <class Ask>
+  void just_before(const store::Due<Route>& due, const Ask& ask) {
+    if (!callers.dice().chance(50)) return;
+    if (const auto id = memory.best_offer(due.key)) {
+      ask(BlockExecution{.execution_id = *id, .reason = BlockingReason::waiting_for_capable_worker});
+    }
+  }
+  template <class Due, class Ask>
+  void just_after(const Due&, const Ask&) {}
+  template <class Ask>
+  void just_after(const store::Due<Execution>& due, const Ask& ask) {
+    if (callers.dice().chance(10)) ask(callers.create_again(due.key));
+  }
+  template <class Ask>
+  void just_after(const store::Due<BulkJob>& due, const Ask& ask) {
+    for (auto& request : memory.bulk_step(due.key)) ask(std::move(request));
   }
 };
 

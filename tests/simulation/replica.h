@@ -78,6 +78,15 @@ class Replica {
     return keys;
   }
 
+  std::optional<ExecutionId> best_offer(const RouteKey& route) {
+    core::Unit unit(*reader_);
+    reader_->begin(unit);
+    const auto* offer = unit.best_offer(route.route_id, 1);
+    const auto id = offer ? std::optional(offer->key()) : std::nullopt;
+    reader_->rollback();
+    return id;
+  }
+
   // What the next step of a bulk operation consists of; empty when it has ended.
   std::vector<Request> bulk_step(const BulkJobKey& key) {
     core::Unit unit(*reader_);
