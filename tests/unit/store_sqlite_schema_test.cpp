@@ -15,12 +15,6 @@
 namespace flowfabric::store::sqlite {
 namespace {
 
-template <class List, class F>
-void for_each_type(F&& f) {
-  boost::mp11::mp_for_each<boost::mp11::mp_transform<std::type_identity, List>>(
-      [&]<class T>(std::type_identity<T>) { f.template operator()<T>(); });
-}
-
 std::vector<std::string> texts(const Connection& connection, const std::string& sql, int column) {
   std::vector<std::string> found;
   auto query = connection.prepare(sql);
