@@ -52,13 +52,13 @@ class Reader {
 
   template <class Unsigned>
   Unsigned number(std::string_view field) {
-    Unsigned value = 0;
+    std::uint64_t value = 0;
     std::size_t shift = 0;
     for (const char byte : take(field, sizeof(Unsigned))) {
-      value |= static_cast<Unsigned>(static_cast<std::uint8_t>(byte)) << shift;
+      value |= static_cast<std::uint64_t>(static_cast<std::uint8_t>(byte)) << shift;
       shift += 8;
     }
-    return value;
+    return static_cast<Unsigned>(value);
   }
 
   std::int64_t count(std::string_view field) {
