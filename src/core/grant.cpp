@@ -177,7 +177,7 @@ ReclaimAnswer not_reclaimable(std::string detail) {
 // Null: its lease is not lost.
 const Execution* find_lost(Unit& unit, const Execution& found, const Context& at) {
   const auto owner = found.state.ownership_state;
-  if (owner == OwnershipState::leased && *found.lease.lease_expires_at_ms <= at.now_ms) {
+  if (owner == OwnershipState::leased && has_lapsed(found, at)) {
     mark_lease_expired(unit, unit.edit<Execution>(found.key()), at);
     return unit.find<Execution>(found.key());
   }

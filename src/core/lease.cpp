@@ -60,6 +60,10 @@ bool repeats(const Execution& execution, const LeaseFence& fence, LeaseEnd opera
          matches(fence, end.ended_lease_id, end.ended_lease_epoch, end.ended_attempt_id);
 }
 
+bool has_lapsed(const Execution& execution, const Context& at) {
+  return !execution.lease.lease_expires_at_ms || *execution.lease.lease_expires_at_ms <= at.now_ms;
+}
+
 void mark_lease_expired(Unit& unit, Execution& execution, const Context& at) {
   execution.lease.lease_expired_at_ms = at.now_ms;
   append_lease_event(unit, execution, LeaseEventType::expired, "", at);
@@ -77,7 +81,7 @@ Result<const Execution*> check_lease(Unit& unit, const ExecutionId& id, const Le
   if (execution->state.ownership_state == OwnershipState::lease_revoked) {
     return fail_with(ErrorCode::lease_revoked, "", "The lease was taken away: stop working on this task.");
   }
-  if (!execution->lease.lease_expires_at_ms || *execution->lease.lease_expires_at_ms <= at.now_ms) {
+  if (has_lapsed(*execution, at)) {
     const bool unmarked = execution->state.ownership_state == OwnershipState::leased;
     if (unmarked && on_expiry == OnExpiry::mark) {
       mark_lease_expired(unit, unit.edit<Execution>(id), at);
@@ -146,7 +150,7 @@ Result<Revocation> revoke(Unit& unit, const RevokeLease& request, Context& at) {
   if (owner == OwnershipState::unowned) return satisfied(NotRevoked::no_active_lease);
   if (owner == OwnershipState::lease_revoked) return satisfied(NotRevoked::already_revoked);
   if (owner == OwnershipState::lease_expired_reclaimable) return satisfied(NotRevoked::already_expired);
-  if (*found->lease.lease_expires_at_ms <= at.now_ms) {
+  if (has_lapsed(*found, at)) {
     mark_lease_expired(unit, unit.edit<Execution>(request.execution_id), at);
     return satisfied(NotRevoked::already_expired);
   }

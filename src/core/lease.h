@@ -30,6 +30,8 @@ bool repeats(const Execution& execution, const LeaseFence& fence, LeaseEnd opera
 Error not_active(const Execution& execution);
 Error not_found(const ExecutionId& id);
 
+// Its time is over, whether somebody noticed or not.
+bool has_lapsed(const Execution& execution, const Context& at);
 // The holder stopped renewing: the execution waits to be reclaimed.
 void mark_lease_expired(Unit& unit, Execution& execution, const Context& at);
 
