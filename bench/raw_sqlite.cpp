@@ -165,7 +165,7 @@ class Baseline {
   class Insert {
    public:
     Insert(Connection& connection, const Record& example)
-        : columns_(store::sqlite::columns_with_value(example)),
+        : columns_(store::columns_with_value(example)),
           statement_(connection.prepare(store::sqlite::insert_statement<Record>(columns_))) {}
     void run(const Record& record) {
       store::sqlite::bind_columns(statement_.get(), 1, record, columns_);
@@ -178,7 +178,7 @@ class Baseline {
     }
 
    private:
-    store::sqlite::ColumnMask<Record> columns_;
+    store::ColumnMask<Record> columns_;
     Statement statement_;
   };
 
@@ -186,7 +186,7 @@ class Baseline {
   class Update {
    public:
     Update(Connection& connection, const Execution& from, const Execution& to)
-        : columns_(store::sqlite::changed_columns(from, to)),
+        : columns_(store::changed_columns(from, to)),
           statement_(connection.prepare(store::sqlite::update_statement<Execution>(columns_))) {}
     void run(const Execution& row) {
       const auto key = row.key();
@@ -196,7 +196,7 @@ class Baseline {
     }
 
    private:
-    store::sqlite::ColumnMask<Execution> columns_;
+    store::ColumnMask<Execution> columns_;
     Statement statement_;
   };
 

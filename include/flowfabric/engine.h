@@ -44,7 +44,7 @@ struct EngineOptions {
   // are. Zero: for ever.
   std::chrono::milliseconds retention{86'400'000};
   std::chrono::milliseconds event_retention{604'800'000};
-  // Replaces the time of an embedded store (memory, SQLite). For tests.
+  // Replaces the store's time. For tests.
   std::function<std::int64_t()> now_ms{};
 };
 
@@ -53,11 +53,13 @@ struct EngineStats {
   std::uint64_t batches{0};
   std::uint64_t largest_batch{0};
   std::uint64_t clock_operations{0};
+  std::uint64_t round_trips{0};  // of the committers, to a store across a network
 };
 
 class Engine {
  public:
-  // `memory:` or `sqlite:PATH` (`?synchronous=normal` trades the last commits at power loss for speed).
+  // `memory:`, `sqlite:PATH` (`?synchronous=normal` trades the last commits at power loss for speed), or
+  // `postgres://user@host/database`, whose schema `migrate` makes (docs/postgres.md has its parameters).
   static Result<Engine> open(const std::string& url, EngineOptions options = {});
 
   Engine(Engine&&) noexcept;
@@ -100,5 +102,7 @@ class Engine {
 
 // Creates or upgrades the schema of a store without starting an engine; says what it did.
 Result<std::string> migrate(const std::string& url, const EngineOptions& options = {});
+// The SQL that `migrate` would run; changes nothing.
+Result<std::string> plan_migration(const std::string& url, const EngineOptions& options = {});
 
 }  // namespace flowfabric

@@ -11,7 +11,10 @@ void add_bench(CLI::App& app, Action& chosen) {
   bench->require_subcommand(1);
   auto* lifecycle = bench->add_subcommand("lifecycle", "Submit, claim and complete tasks.");
   auto options = std::make_shared<LifecycleOptions>();
-  lifecycle->add_option("--store", options->store, "Store URL; it must not exist yet")->capture_default_str();
+  lifecycle
+      ->add_option("--store", options->store,
+                   "Store URL: a file that does not exist yet, or a database to make a schema in")
+      ->capture_default_str();
   lifecycle->add_option("--tasks", options->tasks, "How many tasks")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}))
       ->capture_default_str();
@@ -29,7 +32,7 @@ void add_bench(CLI::App& app, Action& chosen) {
     chosen = [options] {
       auto store = BenchStore::open(options->store);
       if (!store) return report(store.error());
-      const auto measured = bench_lifecycle(store->engine(), *options);
+      const auto measured = bench_lifecycle(*store, *options);
       if (!measured) return report(measured.error());
       fmt::print("{}", options->json ? to_json(*measured) + "\n" : to_table(*measured));
       return 0;

@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "flowfabric/engine.h"
+#include "store/postgres/scratch.h"
 
 namespace flowfabric::cli {
 
@@ -33,6 +35,14 @@ struct Percentiles {
 // Of microseconds, in milliseconds. Sorts its argument.
 Percentiles percentiles(std::vector<std::uint32_t>& microseconds);
 
+// What a database was made to do, per task.
+struct DatabaseCost {
+  double round_trips{};
+  double commits{};
+  double wal_bytes{};
+  double dead_tuples{};
+};
+
 struct BenchReport {
   std::string scenario;
   std::string store;
@@ -46,13 +56,15 @@ struct BenchReport {
   Percentiles complete;
   double mean_batch{};
   std::uint64_t largest_batch{};
+  std::optional<DatabaseCost> database{};
 
   double throughput() const { return static_cast<double>(tasks) / seconds; }
 };
 std::string to_json(const BenchReport& report);
 std::string to_table(const BenchReport& report);
 
-// A benchmark's store: refused when it exists already, removed when the benchmark is over.
+// A benchmark's store, removed when the benchmark is over: a file that must not exist yet, or a schema of its
+// own in a database.
 class BenchStore {
  public:
   static Result<BenchStore> open(const std::string& url);
@@ -60,10 +72,14 @@ class BenchStore {
   ~BenchStore();
 
   Engine& engine() { return *engine_; }
+  // Since it was opened; absent where there is no database.
+  std::optional<DatabaseCost> database_cost(std::int64_t tasks);
 
  private:
   BenchStore() = default;
-  std::string path_;  // empty: nothing to remove
+  std::string path_;  // empty: no file to remove
+  std::unique_ptr<store::postgres::ScratchSchema> scratch_;
+  store::postgres::DatabaseFigures before_;
   std::unique_ptr<Engine> engine_;
 };
 
@@ -76,6 +92,6 @@ struct LifecycleOptions {
   bool json{false};
 };
 // Submit, claim and complete `tasks` tasks; afterwards every one must have been completed exactly once.
-Result<BenchReport> bench_lifecycle(Engine& engine, const LifecycleOptions& options);
+Result<BenchReport> bench_lifecycle(BenchStore& store, const LifecycleOptions& options);
 
 }  // namespace flowfabric::cli

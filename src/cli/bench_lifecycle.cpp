@@ -166,7 +166,8 @@ Result<void> verify(Engine& engine, std::int64_t tasks) {
 
 }  // namespace
 
-Result<BenchReport> bench_lifecycle(Engine& engine, const LifecycleOptions& options) {
+Result<BenchReport> bench_lifecycle(BenchStore& store, const LifecycleOptions& options) {
+  auto& engine = store.engine();
   Shared shared{.engine = engine, .options = options};
   shared.submitted_at.resize(static_cast<std::size_t>(options.tasks));
   std::vector<std::unique_ptr<Worker>> workers;
@@ -180,6 +181,7 @@ Result<BenchReport> bench_lifecycle(Engine& engine, const LifecycleOptions& opti
                      "The engine refused work during the benchmark; its figures would mean nothing.");
   }
   const auto stats = engine.stats();
+  const auto database = store.database_cost(options.tasks);
   if (auto ok = verify(engine, options.tasks); !ok) return std::unexpected(ok.error());
 
   std::vector<std::uint32_t> submit;
@@ -191,7 +193,7 @@ Result<BenchReport> bench_lifecycle(Engine& engine, const LifecycleOptions& opti
     complete.insert(complete.end(), worker->complete_latency.begin(), worker->complete_latency.end());
   }
   return BenchReport{.scenario = "lifecycle",
-                     .store = options.store,
+                     .store = store::redacted_url(options.store),
                      .tasks = options.tasks,
                      .workers = options.workers,
                      .in_flight = options.in_flight,
@@ -201,7 +203,8 @@ Result<BenchReport> bench_lifecycle(Engine& engine, const LifecycleOptions& opti
                      .start = percentiles(start),
                      .complete = percentiles(complete),
                      .mean_batch = static_cast<double>(stats.operations) / static_cast<double>(stats.batches),
-                     .largest_batch = stats.largest_batch};
+                     .largest_batch = stats.largest_batch,
+                     .database = database};
 }
 
 }  // namespace flowfabric::cli

@@ -28,20 +28,26 @@ Percentiles percentiles(std::vector<std::uint32_t>& microseconds) {
 }
 
 std::string to_json(const BenchReport& report) {
-  const boost::json::object object{{"scenario", report.scenario},
-                                   {"store", report.store},
-                                   {"tasks", report.tasks},
-                                   {"workers", report.workers},
-                                   {"in_flight", report.in_flight},
-                                   {"payload_bytes", report.payload_bytes},
-                                   {"seconds", report.seconds},
-                                   {"throughput_per_second", report.throughput()},
-                                   {"latency_ms",
-                                    {{"submit", object_of(report.submit)},
-                                     {"start", object_of(report.start)},
-                                     {"complete", object_of(report.complete)}}},
-                                   {"batch", {{"mean", report.mean_batch}, {"max", report.largest_batch}}},
-                                   {"cores", std::thread::hardware_concurrency()}};
+  boost::json::object object{{"scenario", report.scenario},
+                             {"store", report.store},
+                             {"tasks", report.tasks},
+                             {"workers", report.workers},
+                             {"in_flight", report.in_flight},
+                             {"payload_bytes", report.payload_bytes},
+                             {"seconds", report.seconds},
+                             {"throughput_per_second", report.throughput()},
+                             {"latency_ms",
+                              {{"submit", object_of(report.submit)},
+                               {"start", object_of(report.start)},
+                               {"complete", object_of(report.complete)}}},
+                             {"batch", {{"mean", report.mean_batch}, {"max", report.largest_batch}}},
+                             {"cores", std::thread::hardware_concurrency()}};
+  if (report.database) {
+    object["database_per_task"] = {{"round_trips", report.database->round_trips},
+                                   {"commits", report.database->commits},
+                                   {"wal_bytes", report.database->wal_bytes},
+                                   {"dead_tuples", report.database->dead_tuples}};
+  }
   return boost::json::serialize(object);
 }
 
@@ -55,7 +61,13 @@ std::string to_table(const BenchReport& report) {
          fmt::format("  {:.0f} per second ({:.2f} s), {:.1f} operations per batch (largest {})\n",
                      report.throughput(), report.seconds, report.mean_batch, report.largest_batch) +
          fmt::format("  {:<9} {:>9} {:>9} {:>9}\n", "ms", "p50", "p95", "p99") +
-         row("submit", report.submit) + row("start", report.start) + row("complete", report.complete);
+         row("submit", report.submit) + row("start", report.start) + row("complete", report.complete) +
+         (report.database
+              ? fmt::format("  per task: {:.3f} round trips, {:.3f} commits, {:.0f} bytes of WAL, "
+                            "{:.2f} dead tuples\n",
+                            report.database->round_trips, report.database->commits,
+                            report.database->wal_bytes, report.database->dead_tuples)
+              : "");
 }
 
 Result<BenchStore> BenchStore::open(const std::string& url) {
@@ -69,10 +81,29 @@ Result<BenchStore> BenchStore::open(const std::string& url) {
                        "A benchmark makes a store of its own and removes it afterwards. Give another path.");
     }
   }
-  auto engine = Engine::open(url);
+  auto own_url = url;
+  if (store::is_postgres_url(url)) {
+    auto scratch = store::postgres::ScratchSchema::create(url);
+    if (!scratch) return std::unexpected(scratch.error());
+    store.scratch_ = *std::move(scratch);
+    own_url = store.scratch_->url();
+    store.before_ = store.scratch_->figures();
+  }
+  auto engine = Engine::open(own_url);
   if (!engine) return std::unexpected(engine.error());
   store.engine_ = std::make_unique<Engine>(*std::move(engine));
   return store;
+}
+
+std::optional<DatabaseCost> BenchStore::database_cost(std::int64_t tasks) {
+  if (!scratch_) return std::nullopt;
+  const auto round_trips = engine_->stats().round_trips;
+  const auto now = scratch_->figures();
+  const auto per_task = [&](auto count) { return static_cast<double>(count) / static_cast<double>(tasks); };
+  return DatabaseCost{.round_trips = per_task(round_trips),
+                      .commits = per_task(now.commits - before_.commits),
+                      .wal_bytes = per_task(now.wal_bytes - before_.wal_bytes),
+                      .dead_tuples = per_task(now.dead_tuples)};
 }
 
 BenchStore::~BenchStore() {

@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "flowfabric/engine.h"
+#include "store/store.h"
 #include "store/url.h"
 
 namespace flowfabric::cli {
@@ -60,8 +61,8 @@ std::string to_text(const StoreReport& report, const DoctorOptions& options) {
   if (report.found > report.violations.size()) {
     text += fmt::format("… and {} more\n", report.found - report.violations.size());
   }
-  text += fmt::format("{}: looked at {} executions and {} records: ", options.store, report.executions,
-                      report.records);
+  text += fmt::format("{}: looked at {} executions and {} records: ", store::redacted_url(options.store),
+                      report.executions, report.records);
   if (report.found == 0) return text + "nothing is wrong\n";
   text += fmt::format("{} found, {} repaired\n", report.found, report.repaired);
   if (!options.repair) text += "Run it with --repair to mend what follows from the rest of the records.\n";

@@ -8,12 +8,17 @@ namespace flowfabric::cli {
 void add_migrate(CLI::App& app, Action& chosen) {
   auto* command = app.add_subcommand("migrate", "Create or upgrade the schema of a store.");
   auto url = std::make_shared<std::string>();
-  command->add_option("--store", *url, "Store URL, for example sqlite:flowfabric.db")->required();
-  command->callback([url, &chosen] {
-    chosen = [url] {
-      const auto done = migrate(*url);
+  command
+      ->add_option("--store", *url,
+                   "Store URL, for example sqlite:flowfabric.db or postgres://user@host/database")
+      ->required();
+  auto dry_run = std::make_shared<bool>(false);
+  command->add_flag("--dry-run", *dry_run, "Print the SQL that would run, and change nothing");
+  command->callback([url, dry_run, &chosen] {
+    chosen = [url, dry_run] {
+      const auto done = *dry_run ? plan_migration(*url) : migrate(*url);
       if (!done) return report(done.error());
-      fmt::print("{}\n", *done);
+      fmt::print("{}{}", *done, *dry_run ? "" : "\n");
       return 0;
     };
   });

@@ -141,9 +141,11 @@ Rule run_due(Unit& unit, const RouteKey& key, Context& at) {
   // What this very batch has blocked or registered is not among the answers yet: then look again at once.
   const bool changed_before = unit.is_changed<Route>(key);
   const auto again = changed_before ? at.now_ms : at.now_ms + kUnblockIntervalMs;
+  // Changed before the question is asked: whoever blocks something on the route from now on comes after this.
+  unit.edit<Route>(key).next_due_at_ms = again;
   const auto& blocked = unit.ask(BlockedOnRoute{key.route_id, kUnblockedPerStep});
   const bool nothing_left = blocked.empty() && !changed_before;
-  unit.edit<Route>(key).next_due_at_ms = nothing_left ? std::nullopt : std::optional(again);
+  if (nothing_left) unit.edit<Route>(key).next_due_at_ms.reset();
   if (blocked.empty() || !has_capable_worker(unit, unit.require<Route>(key), at)) return Rule::unblock;
   unit.fetch<Execution>(blocked);
   for (const auto& id : blocked) {

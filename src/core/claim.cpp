@@ -221,6 +221,22 @@ Result<WorkerScope> check_claim(const ClaimTasks& request) {
   return WorkerScope{request.namespace_, *std::move(capabilities)};
 }
 
+void want_for(Unit& unit, const ClaimTasks& request) {
+  const auto scope = check_claim(request);
+  if (!scope) return;
+  std::vector<std::int64_t> served;
+  for (const auto& lane : request.lanes) {
+    unit.want<Lane>({lane});
+    unit.want_routes(lane);
+    const auto* remembered = unit.remembered_routes(lane);
+    if (!remembered) continue;
+    for (const auto& route : *remembered) {
+      if (serves(*scope, route)) served.push_back(route.route_id);
+    }
+  }
+  for (const auto route : served) unit.want_offers(route, read_ahead(served.size(), request.max_tasks));
+}
+
 Result<std::vector<ClaimedTask>> claim(Unit& unit, const ClaimTasks& request, Context& at) {
   const auto scope = check_claim(request);
   if (!scope) return std::unexpected(scope.error());

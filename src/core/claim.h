@@ -10,6 +10,9 @@ namespace flowfabric::core {
 // Refuses a malformed request, and says what its worker serves otherwise.
 Result<WorkerScope> check_claim(const ClaimTasks& request);
 
+// Names what it will need, as far as it can tell.
+void want_for(Unit& unit, const ClaimTasks& request);
+
 // One claim path for everything: fresh work and retries, attempts that go on after a pause, and work whose
 // lease was lost. An empty answer means that nothing is offered now.
 Result<std::vector<ClaimedTask>> claim(Unit& unit, const ClaimTasks& request, Context& at);

@@ -77,10 +77,19 @@ std::optional<std::int64_t> retention_of(const ExecutionPolicy& policy) {
   return saturating_add(0, *policy.stream_policy->retention_ttl_ms);
 }
 
+Result<std::vector<std::string>> required_capabilities(const ExecutionPolicy& policy) {
+  if (!policy.routing_requirements) return std::vector<std::string>();
+  return normalize_capabilities("required", policy.routing_requirements->required_capabilities);
+}
+
 }  // namespace
 
 void want_for(Unit& unit, const CreateExecution& request) {
   unit.want<Execution>(*request.execution_id);
+  if (const auto required = required_capabilities(request.policy)) {
+    want_route(unit, request.lane_id, request.namespace_, *required);
+  }
+  want_group(unit, request.lane_id, request.namespace_, request.execution_kind);
   unit.want<Lane>({request.lane_id});
   if (!request.idempotency_key.empty()) {
     unit.want<CreateDedup>({request.namespace_, request.idempotency_key});
@@ -97,16 +106,14 @@ Result<Creation> create(Unit& unit, const CreateExecution& request, Context& at)
   }
   if (auto ok = validate(request.policy); !ok) return std::unexpected(ok.error());
 
-  std::vector<std::string> required;
-  if (const auto& routing = request.policy.routing_requirements) {
-    required = *normalize_capabilities("required", routing->required_capabilities);
-  }
+  const auto required = required_capabilities(request.policy);
+  if (!required) return std::unexpected(required.error());
   Execution execution{
       .partition_key = request.execution_id->partition,
       .execution_id = request.execution_id->uuid,
       .lane_id = request.lane_id,
       .namespace_ = request.namespace_,
-      .route_id = ensure_route(unit, request.lane_id, request.namespace_, required),
+      .route_id = ensure_route(unit, request.lane_id, request.namespace_, *required),
       .group_id = ensure_group(unit, request.lane_id, request.namespace_, request.execution_kind),
       .created_at_ms = at.now_ms,
       .max_reclaim_count = request.policy.reclaim_cap(),

@@ -23,16 +23,21 @@ bool same(const Group& left, const Group& right) {
   return left == right;
 }
 
-// The id of the record that `make` describes, which is inserted if it is new. The id is a hash, so that
-// nobody has to hand out numbers; two that collide take neighbouring ids.
-template <class Record, class Make>
-std::int64_t registered(Unit& unit, std::initializer_list<const std::string*> identity, Make make) {
+// The id of a route or group is a hash of what it is, so that nobody has to hand out numbers.
+std::int64_t id_of(std::initializer_list<const std::string*> identity) {
   std::string joined;
   for (const auto* part : identity) {
     if (part != *identity.begin()) joined.append(1, '\0');
     joined.append(*part);
   }
-  for (auto id = static_cast<std::int64_t>(fnv1a64(joined) >> 1);; ++id) {
+  return static_cast<std::int64_t>(fnv1a64(joined) >> 1);
+}
+
+// The id of the record that `make` describes, which is inserted if it is new. Two that collide take
+// neighbouring ids.
+template <class Record, class Make>
+std::int64_t registered(Unit& unit, std::int64_t first_id, Make make) {
+  for (auto id = first_id;; ++id) {
     const Record* known = unit.find<Record>({id});
     if (!known) unit.insert(make(id));
     if (!known || same(*known, make(id))) return id;
@@ -53,7 +58,7 @@ std::optional<std::int64_t> offer_order(const Execution& execution) {
 
 std::int64_t ensure_group(Unit& unit, const std::string& lane, const std::string& name_space,
                           const std::string& kind) {
-  return registered<Group>(unit, {&lane, &name_space, &kind}, [&](std::int64_t id) {
+  return registered<Group>(unit, id_of({&lane, &name_space, &kind}), [&](std::int64_t id) {
     return Group{id, lane, name_space, kind};
   });
 }
@@ -61,9 +66,19 @@ std::int64_t ensure_group(Unit& unit, const std::string& lane, const std::string
 std::int64_t ensure_route(Unit& unit, const std::string& lane, const std::string& name_space,
                           const std::vector<std::string>& required_capabilities) {
   const std::string joined = join_capabilities(required_capabilities);
-  return registered<Route>(unit, {&lane, &name_space, &joined}, [&](std::int64_t id) {
+  return registered<Route>(unit, id_of({&lane, &name_space, &joined}), [&](std::int64_t id) {
     return Route{id, lane, name_space, joined, std::nullopt};
   });
+}
+
+void want_route(Unit& unit, const std::string& lane, const std::string& name_space,
+                const std::vector<std::string>& required_capabilities) {
+  const std::string joined = join_capabilities(required_capabilities);
+  unit.want<Route>({id_of({&lane, &name_space, &joined})});
+}
+
+void want_group(Unit& unit, const std::string& lane, const std::string& name_space, const std::string& kind) {
+  unit.want<Group>({id_of({&lane, &name_space, &kind})});
 }
 
 std::vector<std::string> split_capabilities(const std::string& joined) {

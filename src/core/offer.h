@@ -26,6 +26,11 @@ std::int64_t ensure_route(Unit& unit, const std::string& lane, const std::string
 std::int64_t ensure_group(Unit& unit, const std::string& lane, const std::string& name_space,
                           const std::string& kind);
 
+// Names the records that the two above will look for.
+void want_route(Unit& unit, const std::string& lane, const std::string& name_space,
+                const std::vector<std::string>& required_capabilities);
+void want_group(Unit& unit, const std::string& lane, const std::string& name_space, const std::string& kind);
+
 std::vector<std::string> split_capabilities(const std::string& joined);
 
 // What a worker serves. Capabilities sorted.

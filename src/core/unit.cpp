@@ -1,5 +1,6 @@
 #include "core/unit.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace flowfabric::core {
@@ -11,6 +12,9 @@ void for_each_event(F&& f) {
   std::size_t index = 0;
   for_each_type<Events>([&]<class Event>() { f.template operator()<Event>(index++); });
 }
+
+// What many claims want together is read in steps, so that no batch locks more than it can use.
+constexpr std::uint32_t kLongestScan = 2048;
 
 std::optional<Offer> offer_of(const Execution* execution, std::int64_t route_id) {
   if (!execution || !execution->offer_order || execution->route_id != route_id) return std::nullopt;
@@ -115,10 +119,21 @@ void Unit::absorb_touched(OfferBook& book, std::int64_t route_id) {
 
 void Unit::expect_offers(const std::vector<std::int64_t>& routes, std::uint32_t expected) {
   if (loader_.loads_instantly()) return;
-  for (const auto route : routes) {
-    if (!books_.contains(route)) wanted_offers_.push_back({route, std::nullopt, expected});
-  }
+  for (const auto route : routes) want_offers(route, expected);
   if (!wanted_offers_.empty()) load_now();
+}
+
+void Unit::want_offers(std::int64_t route_id, std::uint32_t limit) {
+  if (!books_.contains(route_id)) want_more(route_id, std::nullopt, limit);
+}
+
+void Unit::want_more(std::int64_t route_id, const std::optional<Offer>& after, std::uint32_t expected) {
+  const auto same = [&](const OfferScan& scan) { return scan.route_id == route_id && scan.after == after; };
+  const auto it = std::ranges::find_if(wanted_offers_, same);
+  if (it == wanted_offers_.end())
+    wanted_offers_.push_back({route_id, after, expected});
+  else
+    it->limit = std::min(it->limit + expected, kLongestScan);
 }
 
 const Execution* Unit::best_offer(std::int64_t route_id, std::uint32_t expected) {
@@ -134,9 +149,25 @@ const Execution* Unit::best_offer(std::int64_t route_id, std::uint32_t expected)
       it = slot.touched_by == operation_ ? std::next(it) : book.known.erase(it);
     }
     if (book.exhausted) return nullptr;
-    wanted_offers_.push_back({route_id, book.horizon, expected});
+    want_more(route_id, book.horizon, expected);
     load_now();
   }
+}
+
+std::map<std::int64_t, std::uint32_t> Unit::offers_left() const {
+  std::map<std::int64_t, std::uint32_t> left;
+  for (const auto& [route_id, book] : books_) {
+    std::uint32_t untouched = 0;
+    for (const auto& offer : book.known) {
+      const auto it = std::get<Shelf<Execution>>(shelves_).find(offer.execution_id);
+      if (it != std::get<Shelf<Execution>>(shelves_).end() && !it->second.dirty) ++untouched;
+    }
+    const bool took = std::ranges::any_of(touched_executions_, [&](const Slot<Execution>* slot) {
+      return offer_of(slot->stored.get(), route_id) && !offer_of(slot->current(), route_id);
+    });
+    if (took && untouched > 0) left[route_id] = untouched;
+  }
+  return left;
 }
 
 bool Unit::has_changes() const {

@@ -31,9 +31,13 @@ class Unit;
 class Loader {
  public:
   virtual ~Loader() = default;
-  // Fetches everything the unit wants (`wanted<R>()`, `wanted_scans()`), and clears those lists.
+  // Fetches everything the unit wants (`wanted<R>()`, `wanted_offers()`, …), and clears those lists.
   virtual void load(Unit& unit) = 0;
   virtual bool loads_instantly() const = 0;
+  // Others write to the store as well: shared records are locked before they are changed.
+  virtual bool has_other_writers() const { return false; }
+  // The routes of a lane as an earlier batch saw them, if one did. A hint: routes may have been added.
+  virtual const std::vector<Route>* remembered_routes(const std::string&) const { return nullptr; }
 };
 
 struct NotLoaded {};
@@ -63,6 +67,7 @@ struct Slot {
   std::shared_ptr<const Record> stored;
   std::shared_ptr<Record> changed;  // meaningful when dirty; null then means: erased
   bool dirty{false};
+  bool locked{false};           // a shared record that nobody else can change now
   std::uint64_t touched_by{0};  // the operation that changed it last
 
   const Record* current() const { return dirty ? changed.get() : stored.get(); }
@@ -240,12 +245,23 @@ class Unit {
   void want_routes(const std::string& lane) {
     if (!routes_.contains(lane)) wanted_routes_.push_back(lane);
   }
+  const std::vector<Route>* remembered_routes(const std::string& lane) const {
+    return loader_.remembered_routes(lane);
+  }
+  // What several operations want of a route is one scan.
+  void want_offers(std::int64_t route_id, std::uint32_t limit);
 
   // ---- for stores ----
 
   template <class Record>
   std::vector<typename Record::Key>& wanted() {
     return std::get<Wanted<Record>>(wanted_).keys;
+  }
+  // Shared records that are to be changed: to be locked, and put with `put_locked`.
+  template <class Record>
+  std::vector<typename Record::Key>& wanted_locks() {
+    static_assert(is_shared<Record>);
+    return std::get<Wanted<Record>>(wanted_).locks;
   }
   std::vector<OfferScan>& wanted_offers() { return wanted_offers_; }
   std::vector<std::string>& wanted_routes() { return wanted_routes_; }
@@ -267,9 +283,26 @@ class Unit {
     it->second.key = key;
     it->second.stored = std::move(record);
   }
+  // What it is now that nobody else can change it.
+  template <class Record>
+  void put_locked(const typename Record::Key& key, std::shared_ptr<const Record> record) {
+    auto& slot = std::get<Shelf<Record>>(shelves_)[key];
+    slot.key = key;
+    slot.locked = true;
+    if (!slot.dirty) slot.stored = std::move(record);
+  }
   // The answer to a scan: rows in order, fewer than the limit when there are no more.
   void put_offers(const OfferScan& scan, std::vector<std::shared_ptr<const Execution>> rows);
   void put_routes(const std::string& lane, std::vector<Route> routes);
+
+  // What the batch holds under the key, loaded or changed; null: nothing, or nobody has asked.
+  template <class Record>
+  std::shared_ptr<const Record> held(const typename Record::Key& key) const {
+    const auto& shelf = std::get<Shelf<Record>>(shelves_);
+    const auto it = shelf.find(key);
+    if (it == shelf.end()) return nullptr;
+    return it->second.dirty ? it->second.changed : it->second.stored;
+  }
 
   // Calls f(slot) for every record the batch changed, in the order of first change.
   template <class Record, class F>
@@ -299,6 +332,9 @@ class Unit {
   // can be woken. What a later operation of the batch took again counts too: the claim that took it may have
   // been woken for something else that is still there.
   const std::map<std::int64_t, std::uint32_t>& new_offers() const { return new_offers_; }
+  // Offers that were read, and may have been kept from others, but that nobody took: of routes on which
+  // something was taken.
+  std::map<std::int64_t, std::uint32_t> offers_left() const;
   bool has_changes() const;
 
  private:
@@ -307,6 +343,7 @@ class Unit {
   template <class Record>
   struct Wanted {
     std::vector<typename Record::Key> keys;
+    std::vector<typename Record::Key> locks;
   };
   template <class Record>
   struct Saved {
@@ -352,6 +389,12 @@ class Unit {
   template <class Record>
   void touch(Slot<Record>& slot) {
     if (slot.touched_by == operation_) return;
+    if constexpr (is_shared<Record>) {
+      if (slot.stored && !slot.locked && loader_.has_other_writers()) {
+        wanted_locks<Record>().push_back(slot.key);
+        throw NotLoaded{};
+      }
+    }
     const auto copy = [](const Record* record) {
       return record ? std::make_shared<Record>(*record) : std::shared_ptr<Record>();
     };
@@ -364,6 +407,7 @@ class Unit {
   }
 
   void load_now();
+  void want_more(std::int64_t route_id, const std::optional<Offer>& after, std::uint32_t expected);
   void absorb_touched(OfferBook& book, std::int64_t route_id);
 
   Loader& loader_;

@@ -97,7 +97,11 @@ class BatchRun {
   }
 
   void note_effects() {
-    const auto offers = unit_.new_offers();
+    auto offers = unit_.new_offers();
+    // Other writers could not see what this batch read ahead and did not take; their claims may be waiting.
+    if (session_.has_other_writers()) {
+      for (const auto& [route_id, count] : unit_.offers_left()) offers.try_emplace(route_id, count);
+    }
     for (const auto& [route_id, count] : offers) unit_.want<Route>({route_id});
     session_.load(unit_);
     for (const auto& [route_id, count] : offers) {
@@ -129,6 +133,7 @@ BatchResult run_batch(store::Session& session, std::vector<Operation>& operation
     return BatchRun(session, operations, settings).run();
   } catch (const store::StoreFailure& failure) {
     failed.failure = failure.error;
+    failed.retry = failure.retry;
   } catch (const std::exception& exception) {
     failed.failure = Error{ErrorCode::unavailable, exception.what(),
                            "The engine could not run the operation; nothing was changed. Repeat it."};

@@ -19,6 +19,7 @@ struct BatchEffects {
 struct BatchResult {
   BatchEffects effects;
   std::optional<Error> failure;               // nothing of the batch was stored (or nobody knows)
+  store::Retry retry{store::Retry::never};    // what may be done about that
   std::vector<const Error*> refusals;         // by operation: refused by the engine itself; null otherwise
   std::vector<std::unique_ptr<Error>> owned;  // keeps the refusals alive
 };

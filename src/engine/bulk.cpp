@@ -58,7 +58,7 @@ struct Tally {
   std::string last_error;
 };
 
-void apply_to_all(const Step& step, Committer& committer, const EngineOptions& options, Tally& tally) {
+void apply_to_all(const Step& step, Committers& committer, const EngineOptions& options, Tally& tally) {
   auto all = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(step.executions.size()));
   std::vector<Operation> operations;
   for (const auto& id : step.executions) {
@@ -84,6 +84,7 @@ void apply_to_all(const Step& step, Committer& committer, const EngineOptions& o
         },
         options);
     operation.want = [id](core::Unit& unit) { unit.want<Execution>(id); };
+    operation.affinity = affinity_of(id);
     operations.push_back(std::move(operation));
   }
   committer.submit(std::move(operations));
@@ -92,7 +93,7 @@ void apply_to_all(const Step& step, Committer& committer, const EngineOptions& o
 
 }  // namespace
 
-bool run_bulk_step(store::Session& session, Committer& committer, const BulkJobKey& key,
+bool run_bulk_step(store::Session& session, Committers& committer, const BulkJobKey& key,
                    const EngineOptions& options) {
   const auto step = plan_step(session, key);
   if (!step) return true;

@@ -42,7 +42,7 @@ std::optional<typename Record::Key> last_key_of(const std::optional<ExecutionId>
 
 class Check {
  public:
-  Check(Readers& readers, Committer& committer, const CheckStore& request, const EngineOptions& options)
+  Check(Readers& readers, Committers& committer, const CheckStore& request, const EngineOptions& options)
       : readers_(readers), committer_(committer), request_(request), options_(options) {}
 
   Result<StoreReport> run() {
@@ -284,7 +284,7 @@ class Check {
   }
 
   Readers& readers_;
-  Committer& committer_;
+  Committers& committer_;
   const CheckStore& request_;
   const EngineOptions& options_;
   StoreReport report_;
@@ -292,7 +292,7 @@ class Check {
 
 }  // namespace
 
-Result<StoreReport> check_store(Readers& readers, Committer& committer, const CheckStore& request,
+Result<StoreReport> check_store(Readers& readers, Committers& committer, const CheckStore& request,
                                 const EngineOptions& options) {
   return Check(readers, committer, request, options).run();
 }

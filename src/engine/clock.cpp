@@ -23,6 +23,7 @@ constexpr std::uint64_t kCyclesOfRest = 10;
 constexpr std::chrono::milliseconds kLongestSleep{750};
 // Between two looks, so that a record that cannot be moved does not keep a core busy.
 constexpr std::int64_t kShortestRestMs = 1;
+constexpr std::uint64_t kSpreadMs = 20;
 constexpr int kMaxPages = 1000;
 // Up to 50 000 events per second of each kind.
 constexpr std::chrono::seconds kTrimInterval{1};
@@ -30,12 +31,14 @@ constexpr int kTrimSteps = 50;
 
 }  // namespace
 
-Clock::Clock(std::unique_ptr<store::Session> session, Committer& committer, WaitingClaims& waiting,
+Clock::Clock(store::Store& store, Committers& committers, WaitingClaims& waiting,
              const EngineOptions& options)
-    : session_(std::move(session)),
-      committer_(committer),
+    : session_(store.open_reader()),
+      is_shared_(store.is_shared()),
+      committers_(committers),
       waiting_(waiting),
       options_(options),
+      random_(random_seed()),
       thread_([this] { loop(); }) {}
 
 Clock::~Clock() {
@@ -71,30 +74,67 @@ void Clock::note_waiting(SteadyTime until) {
 void Clock::let_go() {
   const auto now = std::chrono::steady_clock::now();
   for (auto& operation : waiting_.take_expired(now)) operation.answer(nullptr);
-  committer_.refuse_overdue(now);
+  committers_.refuse_overdue(now);
 }
 
-void Clock::plan() {
+void Clock::hurry() {
+  std::lock_guard lock(mutex_);
+  next_rules_ = std::chrono::steady_clock::now();
+  wake_.notify_all();
+}
+
+// Trouble with the store shows in every answer; here it only means to look again later.
+std::optional<store::Agenda> Clock::read_agenda() {
+  const auto lanes = is_shared_ ? waiting_.lanes() : std::vector<std::string>();
+  std::lock_guard session_lock(session_mutex_);
+  try {
+    return session_->agenda(lanes);
+  } catch (const store::StoreFailure&) {
+    session_->rollback();
+    return std::nullopt;
+  }
+}
+
+// True: something was done, and the agenda is out of date.
+bool Clock::act_on(const store::Agenda& agenda) {
+  if (!agenda.offered.empty()) {
+    std::vector<std::pair<Route, std::uint32_t>> offers;
+    for (const auto& route : agenda.offered) {
+      offers.emplace_back(route, std::numeric_limits<std::uint32_t>::max());
+    }
+    committers_.requeue(waiting_.wake(offers).operations);
+  }
+  const bool due = agenda.next_due && *agenda.next_due <= agenda.now_ms;
+  // A page at a time, so that waiting claims are let go in between.
+  if (due) static_cast<void>(run_due(1));
+  const auto now = std::chrono::steady_clock::now();
+  const bool trims = options_.event_retention.count() > 0 && agenda.oldest_event && now >= next_trim_ &&
+                     *agenda.oldest_event < agenda.now_ms - options_.event_retention.count();
+  if (trims) {
+    static_cast<void>(trim_events(kTrimSteps));
+    next_trim_ = std::chrono::steady_clock::now() + kTrimInterval;
+  }
+  return due || trims;
+}
+
+void Clock::look() {
   {
     // From here on a commit may set an earlier time, which must outlive the one that is worked out below.
     std::lock_guard lock(mutex_);
     next_rules_ = std::chrono::steady_clock::now() + options_.clock_interval;
   }
-  std::optional<std::int64_t> due;
-  std::int64_t now_ms = 0;
-  {
-    std::lock_guard session_lock(session_mutex_);
-    core::Unit unit(*session_);
-    try {
-      now_ms = session_->begin(unit);
-      due = session_->next_due();
-    } catch (const store::StoreFailure&) {
-      // The store is away; the next look will tell.
-    }
-    session_->rollback();
-  }
+  auto agenda = read_agenda();
+  if (agenda && act_on(*agenda)) agenda = read_agenda();
+  plan(agenda);
+}
+
+void Clock::plan(const std::optional<store::Agenda>& agenda) {
+  if (!agenda) return;
+  const auto now_ms = agenda->now_ms;
   const auto latest = now_ms + options_.clock_interval.count();
-  const auto next_ms = std::max(std::min(due.value_or(latest), latest), now_ms + kShortestRestMs);
+  auto next_ms = std::max(std::min(agenda->next_due.value_or(latest), latest), now_ms + kShortestRestMs);
+  // All servers know when something will be due; they need not all come at once.
+  if (is_shared_) next_ms += static_cast<std::int64_t>(random_.between(0, kSpreadMs));
   std::lock_guard lock(mutex_);
   anchor_ = std::chrono::steady_clock::now();
   anchor_ms_ = now_ms;
@@ -108,16 +148,7 @@ void Clock::loop() {
     const bool rules_due = runs_rules && std::chrono::steady_clock::now() >= next_rules_;
     lock.unlock();
     let_go();
-    if (rules_due) {
-      // A page at a time, so that waiting claims are let go in between. Trouble with the store shows in every
-      // answer; here it only means to look again later.
-      static_cast<void>(run_due(1));
-      if (std::chrono::steady_clock::now() >= next_trim_) {
-        static_cast<void>(trim_events(kTrimSteps));
-        next_trim_ = std::chrono::steady_clock::now() + kTrimInterval;
-      }
-      plan();
-    }
+    if (rules_due) look();
     lock.lock();
     // Announced before the waiting claims are looked at, so that none can slip in between unseen.
     sleeping_until_ = std::chrono::steady_clock::now() + kLongestSleep;
@@ -142,6 +173,9 @@ Operation Clock::due_operation(const store::DueKey& key, std::function<void(bool
   };
   operation.answer = [done = std::move(done)](const Error* refusal) { done(refusal == nullptr); };
   operation.seed = random_seed();
+  if (const auto* execution = std::get_if<store::Due<Execution>>(&key)) {
+    operation.affinity = affinity_of(execution->key);
+  }
   operation.deadline = std::chrono::steady_clock::now() + options_.operation_deadline;
   return operation;
 }
@@ -160,6 +194,13 @@ std::vector<store::DueKey> Clock::find_due() {
   return keys;
 }
 
+// Something is due that was not found: another server, or another operation, holds it just now.
+bool Clock::others_are_busy() {
+  if (!is_shared_ || !failures_.empty()) return false;
+  const auto agenda = session_->agenda({});
+  return agenda.next_due && *agenda.next_due <= agenda.now_ms;
+}
+
 void Clock::note_outcome(const store::DueKey& key, bool succeeded) {
   if (succeeded) {
     failures_.erase(key);
@@ -174,7 +215,7 @@ void Clock::note_outcome(const store::DueKey& key, bool succeeded) {
 bool Clock::run_bulk(const store::DueKey& key) {
   const auto* job = std::get_if<store::Due<BulkJob>>(&key);
   if (!job) return false;
-  note_outcome(key, run_bulk_step(*session_, committer_, job->key, options_));
+  note_outcome(key, run_bulk_step(*session_, committers_, job->key, options_));
   return true;
 }
 
@@ -188,7 +229,7 @@ void Clock::run_page(const std::vector<store::DueKey>& keys) {
       all->count_down();
     }));
   }
-  committer_.submit(std::move(operations));
+  committers_.submit(std::move(operations));
   all->wait();
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if ((*outcomes)[i] == 0)
@@ -205,7 +246,12 @@ Result<std::size_t> Clock::run_due(int pages) {
     for (int page = 0; page < pages; ++page) {
       ++cycle_;
       const auto keys = find_due();
-      if (keys.empty() || is_stopping()) break;
+      if (is_stopping()) break;
+      if (keys.empty()) {
+        if (pages == 1 || !others_are_busy()) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(kShortestRestMs));
+        continue;
+      }
       run_page(keys);
       looked_at += keys.size();
       operations_ += keys.size();
@@ -255,7 +301,7 @@ bool Clock::trim_step() {
   auto answer = trimmed->get_future();
   operation.answer = [trimmed](const Error* refusal) { trimmed->set_value(refusal == nullptr); };
   operation.deadline = std::chrono::steady_clock::now() + options_.operation_deadline;
-  committer_.submit(std::move(operation));
+  committers_.submit(std::move(operation));
   return answer.get();
 }
 

@@ -7,15 +7,14 @@
 #include <mutex>
 #include <thread>
 
-#include "engine/committer.h"
+#include "engine/committers.h"
 #include "store/store.h"
 
 namespace flowfabric::engine {
 
 class Clock {
  public:
-  Clock(std::unique_ptr<store::Session> session, Committer& committer, WaitingClaims& waiting,
-        const EngineOptions& options);
+  Clock(store::Store& store, Committers& committers, WaitingClaims& waiting, const EngineOptions& options);
   ~Clock();
 
   // Runs every rule whose time has come and returns how many records were looked at.
@@ -23,6 +22,8 @@ class Clock {
 
   // Something will be due at this time of the store.
   void note_due(std::int64_t due_at_ms);
+  // Another server may have offered something that claims are waiting for here.
+  void hurry();
   // A claim waits until then.
   void note_waiting(SteadyTime until);
   void stop();
@@ -37,8 +38,12 @@ class Clock {
 
   void loop();
   void let_go();
-  void plan();
+  void look();
+  bool act_on(const store::Agenda& agenda);
+  std::optional<store::Agenda> read_agenda();
+  void plan(const std::optional<store::Agenda>& agenda);
   std::vector<store::DueKey> find_due();
+  bool others_are_busy();
   void run_page(const std::vector<store::DueKey>& keys);
   bool run_bulk(const store::DueKey& key);
   Operation due_operation(const store::DueKey& key, std::function<void(bool)> done) const;
@@ -49,7 +54,8 @@ class Clock {
   bool is_stopping();
 
   std::unique_ptr<store::Session> session_;  // used under session_mutex_
-  Committer& committer_;
+  const bool is_shared_;
+  Committers& committers_;
   WaitingClaims& waiting_;
   const EngineOptions options_;
 
@@ -67,6 +73,7 @@ class Clock {
   // One moment on both clocks, to tell when a time of the store will come.
   SteadyTime anchor_{};
   std::int64_t anchor_ms_{0};
+  Random random_;
   std::atomic<std::uint64_t> operations_{0};
   std::thread thread_;
 };

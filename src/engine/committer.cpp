@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/backoff.h"
+
 namespace flowfabric::engine {
 
 namespace {
@@ -17,16 +19,21 @@ const Error kStopping{ErrorCode::unavailable, "shutting down",
 const Error kOverdue{ErrorCode::timeout, "not run in time",
                      "The call waited in the queue past its deadline and has changed nothing. Repeat it."};
 
+// Another writer cannot be in the way this often by chance.
+constexpr int kMaxReruns = 20;
+
 }  // namespace
 
 Committer::Committer(std::unique_ptr<store::Session> session, const EngineOptions& options,
-                     WaitingClaims& waiting, std::function<void(const BatchEffects&)> committed)
+                     WaitingClaims& waiting, std::function<void(const BatchEffects&)> committed,
+                     SharedStore shared)
     : session_(std::move(session)),
       options_(options),
       settings_{{options.flow_partitions, options.budget_partitions, options.quota_partitions},
                 options.retention.count()},
       waiting_(waiting),
       committed_(std::move(committed)),
+      shared_(std::move(shared)),
       thread_([this] { loop(); }) {}
 
 Committer::~Committer() {
@@ -80,6 +87,7 @@ void Committer::requeue(std::vector<Operation> operations) {
       queue_.push_back(std::move(operation));
     }
   }
+  arrived_.notify_one();
   // A claim that waited has an answer already: nothing found.
   for (auto& operation : too_late) operation.answer(nullptr);
 }
@@ -117,26 +125,69 @@ void Committer::loop() {
     auto batch = take_batch();
     if (batch.empty()) return;
     // The store may have been away for longer than some of them were willing to wait.
-    const auto now = std::chrono::steady_clock::now();
-    for (auto& operation : batch) {
-      if (operation.deadline <= now) std::exchange(operation.answer, nullptr)(&kOverdue);
-    }
-    std::erase_if(batch, [](const Operation& operation) { return !operation.answer; });
+    refuse_overdue(batch);
     if (!batch.empty()) process(std::move(batch));
   }
 }
 
+void Committer::refuse_overdue(std::vector<Operation>& operations) {
+  const auto now = std::chrono::steady_clock::now();
+  for (auto& operation : operations) {
+    if (operation.deadline <= now) std::exchange(operation.answer, nullptr)(&kOverdue);
+  }
+  std::erase_if(operations, [](const Operation& operation) { return !operation.answer; });
+}
+
+bool Committer::is_stopping() const {
+  std::lock_guard lock(mutex_);
+  return stopping_;
+}
+
+// Operations are pure, so a batch that met another writer, or a store that is away, is simply run again.
+BatchResult Committer::run_until_settled(std::vector<Operation>& batch) {
+  Backoff contention(std::chrono::milliseconds(1), std::chrono::milliseconds(50));
+  Backoff outage(std::chrono::milliseconds(20), std::chrono::milliseconds(2000));
+  for (int reruns = 0;;) {
+    auto result = run_batch(*session_, batch, settings_);
+    const bool raced = result.retry == store::Retry::now && ++reruns <= kMaxReruns;
+    const bool away = result.retry == store::Retry::when_back && shared_.waits_when_away && !is_stopping();
+    if (!raced && !away) return result;
+    std::this_thread::sleep_for(raced ? contention.next() : outage.next());
+    refuse_overdue(batch);
+    if (batch.empty()) return result;
+  }
+}
+
 void Committer::process(std::vector<Operation> batch) {
-  const auto result = run_batch(*session_, batch, settings_);
+  const auto wakeups_before = waiting_.wakeups();
+  const auto result = run_until_settled(batch);
+  if (result.retry == store::Retry::one_by_one && batch.size() > 1) {
+    for (auto& operation : batch) {
+      std::vector<Operation> alone;
+      alone.push_back(std::move(operation));
+      process(std::move(alone));
+    }
+    return;
+  }
   operations_ += batch.size();
   ++batches_;
   if (batch.size() > largest_batch_) largest_batch_ = batch.size();
+  round_trips_ = session_->round_trips();
   if (!result.failure) committed_(result.effects);
-  answer(batch, result);
-  if (!result.effects.offers.empty()) requeue(waiting_.wake(result.effects.offers));
+  answer(batch, result, wakeups_before);
+  wake(result.effects);
 }
 
-void Committer::answer(std::vector<Operation>& batch, const BatchResult& result) {
+void Committer::wake(const BatchEffects& effects) {
+  if (effects.offers.empty()) return;
+  auto woken = waiting_.wake(effects.offers);
+  requeue(std::move(woken.operations));
+  if (!woken.unserved.empty() && shared_.unserved) shared_.unserved(woken.unserved);
+}
+
+void Committer::answer(std::vector<Operation>& batch, const BatchResult& result,
+                       std::uint64_t wakeups_before) {
+  std::vector<Operation> again;
   const auto now = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < batch.size(); ++i) {
     auto& operation = batch[i];
@@ -144,12 +195,13 @@ void Committer::answer(std::vector<Operation>& batch, const BatchResult& result)
     const bool may_wait =
         !refusal && operation.claim && operation.wait_until > now && operation.came_back_empty();
     if (may_wait) {
-      auto refused = waiting_.park(std::move(operation));
-      if (!refused) continue;
-      operation = *std::move(refused);
+      const auto parked = waiting_.park(operation, wakeups_before);
+      if (parked == WaitingClaims::Parked::run_again) again.push_back(std::move(operation));
+      if (parked != WaitingClaims::Parked::no_room) continue;
     }
     operation.answer(refusal);
   }
+  requeue(std::move(again));
 }
 
 void Committer::stop(SteadyTime until) {
@@ -176,8 +228,11 @@ void Committer::stop(SteadyTime until) {
 }
 
 EngineStats Committer::stats() const {
-  return {
-      .operations = operations_, .batches = batches_, .largest_batch = largest_batch_, .clock_operations = 0};
+  return {.operations = operations_,
+          .batches = batches_,
+          .largest_batch = largest_batch_,
+          .clock_operations = 0,
+          .round_trips = round_trips_};
 }
 
 }  // namespace flowfabric::engine

@@ -14,17 +14,27 @@
 
 namespace flowfabric::engine {
 
+// What a committer on a store that others use, too, has to know.
+struct SharedStore {
+  // Told which lanes offer more than claims are waiting for here.
+  std::function<void(const std::vector<std::string>&)> unserved{};
+  // While the store is away, operations wait for it up to their deadline; otherwise they fail at once.
+  bool waits_when_away{false};
+};
+
 class Committer {
  public:
   // `committed` is told the effects of every batch, on the committer's thread.
   Committer(std::unique_ptr<store::Session> session, const EngineOptions& options, WaitingClaims& waiting,
-            std::function<void(const BatchEffects&)> committed);
+            std::function<void(const BatchEffects&)> committed, SharedStore shared = {});
   ~Committer();
 
   // Answers at once when the operation cannot be queued.
   void submit(Operation operation);
   // All at once, so that they can share a commit.
   void submit(std::vector<Operation> operations);
+  // Claims that waited run again; there is always room for them.
+  void requeue(std::vector<Operation> operations);
   // Refuses what has waited in the queue past its deadline.
   void refuse_overdue(SteadyTime now);
 
@@ -37,16 +47,20 @@ class Committer {
   void loop();
   std::vector<Operation> take_batch();
   void process(std::vector<Operation> batch);
-  void answer(std::vector<Operation>& batch, const BatchResult& result);
+  BatchResult run_until_settled(std::vector<Operation>& batch);
+  void wake(const BatchEffects& effects);
+  bool is_stopping() const;
+  void answer(std::vector<Operation>& batch, const BatchResult& result, std::uint64_t wakeups_before);
   // Why it cannot be queued, under the lock; absent: it is queued.
   std::optional<Error> enqueue(Operation& operation);
-  void requeue(std::vector<Operation> operations);
+  static void refuse_overdue(std::vector<Operation>& operations);
 
   std::unique_ptr<store::Session> session_;
   const EngineOptions options_;
   const BatchSettings settings_;
   WaitingClaims& waiting_;
   const std::function<void(const BatchEffects&)> committed_;
+  const SharedStore shared_;
 
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
@@ -56,6 +70,7 @@ class Committer {
   std::atomic<std::uint64_t> operations_{0};
   std::atomic<std::uint64_t> batches_{0};
   std::atomic<std::uint64_t> largest_batch_{0};
+  std::atomic<std::uint64_t> round_trips_{0};
   std::thread thread_;
 };
 

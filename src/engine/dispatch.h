@@ -116,10 +116,7 @@ inline void want(core::Unit& unit, const CreateExecution& request) {
   core::want_for(unit, request);
 }
 inline void want(core::Unit& unit, const ClaimTasks& request) {
-  for (const auto& lane : request.lanes) {
-    unit.want<Lane>({lane});
-    unit.want_routes(lane);
-  }
+  core::want_for(unit, request);
 }
 inline void want(core::Unit& unit, const ClaimForWorker& request) {
   unit.want<Lane>({request.lane_id});
@@ -138,6 +135,22 @@ void want(core::Unit& unit, const Request& request) {
   } else if constexpr (requires { request.worker_instance_id; }) {
     unit.want<Worker>({request.namespace_, request.worker_instance_id});
   }
+}
+
+// Which operations should share a committer: those on one execution; and a worker's claims, so that those of
+// different workers are spread.
+inline std::size_t affinity(const CreateExecution& request) {
+  return affinity_of(*request.execution_id);
+}
+inline std::size_t affinity(const ClaimTasks& request) {
+  return std::hash<std::string>{}(request.worker_id);
+}
+template <class Request>
+std::size_t affinity(const Request& request) {
+  if constexpr (requires { affinity_of(request.execution_id); })
+    return affinity_of(request.execution_id);
+  else
+    return 0;
 }
 
 // How much memory a queued request holds, roughly.

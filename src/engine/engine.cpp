@@ -2,7 +2,7 @@
 
 #include "engine/check.h"
 #include "engine/clock.h"
-#include "engine/committer.h"
+#include "engine/committers.h"
 #include "engine/dispatch.h"
 #include "engine/listing.h"
 #include "engine/random_seed.h"
@@ -41,15 +41,36 @@ struct Engine::Impl {
   Impl(std::unique_ptr<store::Store> opened, EngineOptions given)
       : options(std::move(given)),
         store(std::move(opened)),
-        readers(*store, options.flow_partitions),
+        readers(*store, options.flow_partitions, options.operation_deadline),
         waiting(options.max_waiting_claims,
                 [this](engine::SteadyTime until) {
                   if (clock_is_up) clock.note_waiting(until);
                 }),
-        committer(store->open_writer(), options, waiting,
-                  [this](const engine::BatchEffects& effects) { note(effects); }),
-        clock(store->open_reader(), committer, waiting, options) {
+        committers(*store, options, waiting, [this](const engine::BatchEffects& effects) { note(effects); },
+                   {.unserved = [this](const std::vector<std::string>& lanes) { tell_others(lanes); },
+                    .waits_when_away = store->waits_when_away()}),
+        clock(*store, committers, waiting, options) {
     clock_is_up = true;
+    auto opened_bell = store->open_bell([this](const std::vector<std::string>& lanes) {
+      if (waiting.waits_for(lanes)) clock.hurry();
+    });
+    std::lock_guard lock(bell_mutex);
+    bell = std::move(opened_bell);
+  }
+  ~Impl() { close_bell(); }
+
+  void tell_others(const std::vector<std::string>& lanes) {
+    std::lock_guard lock(bell_mutex);
+    if (bell) bell->ring(lanes);
+  }
+
+  // Its thread uses the others.
+  void close_bell() {
+    std::unique_ptr<store::Bell> closing;
+    {
+      std::lock_guard lock(bell_mutex);
+      closing = std::move(bell);
+    }
   }
 
   // On the committer's thread, after every commit.
@@ -60,8 +81,9 @@ struct Engine::Impl {
   void stop(std::chrono::milliseconds grace) {
     std::lock_guard lock(stop_mutex);
     const auto until = steady_clock::now() + grace;
-    committer.stop(until);
+    committers.stop(until);
     clock.stop();
+    close_bell();
     for (auto& operation : waiting.take_all()) operation.answer(nullptr);
   }
 
@@ -71,8 +93,10 @@ struct Engine::Impl {
   std::mutex stop_mutex;
   std::atomic<bool> clock_is_up{false};
   engine::WaitingClaims waiting;
-  engine::Committer committer;
+  engine::Committers committers;
   engine::Clock clock;
+  std::mutex bell_mutex;
+  std::unique_ptr<store::Bell> bell;  // null where nobody else can hear it
 };
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -103,7 +127,7 @@ Result<std::size_t> Engine::run_due() {
 }
 
 EngineStats Engine::stats() const {
-  auto stats = impl_->committer.stats();
+  auto stats = impl_->committers.stats();
   stats.clock_operations = impl_->clock.operations();
   return stats;
 }
@@ -111,6 +135,11 @@ EngineStats Engine::stats() const {
 Result<std::string> migrate(const std::string& url, const EngineOptions& options) {
   if (auto ok = check_options(options); !ok) return std::unexpected(ok.error());
   return store::migrate_store(url, store_options(options));
+}
+
+Result<std::string> plan_migration(const std::string& url, const EngineOptions& options) {
+  if (auto ok = check_options(options); !ok) return std::unexpected(ok.error());
+  return store::plan_store_migration(url, store_options(options));
 }
 
 namespace {
@@ -136,6 +165,7 @@ engine::Operation make_operation(Request request, std::function<void(Result<type
   complete_request(request, options);
   engine::Operation operation;
   operation.bytes = engine::weight(request);
+  operation.affinity = engine::affinity(request);
   operation.seed = engine::random_seed();
   const auto now = steady_clock::now();
   operation.deadline = now + options.operation_deadline;
@@ -169,7 +199,7 @@ namespace {
 constexpr std::size_t kMaxCreatedAtOnce = 1000;
 
 // Many operations that are answered as one.
-void create_all(engine::Committer& committer, CreateExecutions request,
+void create_all(engine::Committers& committers, CreateExecutions request,
                 std::function<void(Result<CreateExecutions::Answer>)> answer, const EngineOptions& options) {
   const auto count = request.executions.size();
   if (count < 1 || count > kMaxCreatedAtOnce) {
@@ -195,7 +225,7 @@ void create_all(engine::Committer& committer, CreateExecutions request,
         },
         options));
   }
-  committer.submit(std::move(operations));
+  committers.submit(std::move(operations));
 }
 
 }  // namespace
@@ -205,11 +235,11 @@ void Engine::post(Request request, std::function<void(Result<typename Request::A
   if constexpr (is_read<Request>) {
     answer(engine::answer(impl_->readers, request));
   } else if constexpr (std::is_same_v<Request, CheckStore>) {
-    answer(engine::check_store(impl_->readers, impl_->committer, request, impl_->options));
+    answer(engine::check_store(impl_->readers, impl_->committers, request, impl_->options));
   } else if constexpr (std::is_same_v<Request, CreateExecutions>) {
-    create_all(impl_->committer, std::move(request), std::move(answer), impl_->options);
+    create_all(impl_->committers, std::move(request), std::move(answer), impl_->options);
   } else {
-    impl_->committer.submit(make_operation(std::move(request), std::move(answer), impl_->options));
+    impl_->committers.submit(make_operation(std::move(request), std::move(answer), impl_->options));
   }
 }
 

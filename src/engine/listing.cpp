@@ -164,7 +164,7 @@ bool is_beyond(const ListPosition& position, const ListQuery& query) {
 std::vector<Walk> walks_of(store::Session& session, const ListQuery& query) {
   auto ways = ways_to(session, query.filter);
   const auto share = 2 * query.limit / std::max<std::size_t>(ways.size(), 1);
-  const auto chunk = std::max<std::size_t>(4, std::min(share, query.limit + 1));
+  const auto chunk = std::max<std::size_t>(4, std::min<std::size_t>(share, query.limit + 1));
   std::vector<Walk> walks;
   for (auto& way : ways) {
     walks.emplace_back(session, ListScan{std::move(way), query.order, start_of(query), chunk});

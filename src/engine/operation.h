@@ -25,6 +25,7 @@ struct Operation {
 
   std::uint64_t seed{};  // of its random bits: the same in every run
   std::size_t bytes{};
+  std::size_t affinity{};  // operations with the same one share a committer
   SteadyTime deadline{};
 
   // Claims only: what it serves, and until when it may wait when there is nothing.
@@ -32,5 +33,9 @@ struct Operation {
   SteadyTime wait_until{};
   std::move_only_function<bool()> came_back_empty{};
 };
+
+inline std::size_t affinity_of(const ExecutionId& id) {
+  return std::hash<Uuid>{}(id.uuid);
+}
 
 }  // namespace flowfabric::engine

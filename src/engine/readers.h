@@ -1,10 +1,14 @@
-// A pool of reading sessions. Each read runs on the calling thread, in a transaction of its own.
+// A pool of reading sessions. Each read runs on the calling thread, in a transaction of its own. When all
+// sessions are in use it waits for one; when the store is away it waits for that, if it is to be waited for.
 #pragma once
 
+#include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
+#include "engine/backoff.h"
 #include "engine/batch.h"
 #include "store/store.h"
 
@@ -31,51 +35,99 @@ struct Reading {
 
 class Readers {
  public:
-  Readers(store::Store& store, std::uint16_t partitions) : store_(store), partitions_(partitions) {}
+  Readers(store::Store& store, std::uint16_t partitions,
+          std::chrono::milliseconds patience = std::chrono::seconds(30))
+      : store_(store), partitions_(partitions), patience_(patience) {}
 
   std::uint16_t partitions() const { return partitions_; }
 
   // Runs f(reading) inside a reading transaction.
   template <class F>
   auto read(F&& f) -> decltype(f(std::declval<Reading&>())) {
-    try {
-      auto session = take();
-      core::Unit unit(*session);
-      Reading reading{*session, unit, session->begin(unit)};
-      auto result = f(reading);
-      session->rollback();
-      give_back(std::move(session));
-      return result;
-    } catch (const core::MissingRecord& missing) {
-      return std::unexpected(damaged(missing));
-    } catch (const store::StoreFailure& failure) {
-      return std::unexpected(failure.error);  // and the session is closed, whatever state it was in
+    const auto until = std::chrono::steady_clock::now() + patience_;
+    Backoff backoff(std::chrono::milliseconds(10), std::chrono::milliseconds(500));
+    for (;;) {
+      try {
+        return read_once(f, until);
+      } catch (const core::MissingRecord& missing) {
+        return std::unexpected(damaged(missing));
+      } catch (const store::StoreFailure& failure) {
+        const bool waits = failure.retry == store::Retry::now ||
+                           (failure.retry == store::Retry::when_back && store_.waits_when_away());
+        if (!waits || std::chrono::steady_clock::now() >= until) return std::unexpected(failure.error);
+      }
+      std::this_thread::sleep_for(backoff.next());
     }
   }
 
  private:
   static constexpr std::size_t kMaxIdle = 16;
 
-  std::unique_ptr<store::Session> take() {
-    {
-      std::lock_guard lock(mutex_);
-      if (!idle_.empty()) {
-        auto session = std::move(idle_.back());
-        idle_.pop_back();
-        return session;
-      }
+  // A session in use. One that is not given back is closed, whatever state it was in.
+  class Borrowed {
+   public:
+    Borrowed(Readers& readers, std::chrono::steady_clock::time_point until)
+        : readers_(readers), session_(readers.take(until)) {}
+    Borrowed(const Borrowed&) = delete;
+    Borrowed& operator=(const Borrowed&) = delete;
+    ~Borrowed() {
+      std::lock_guard lock(readers_.mutex_);
+      --readers_.in_use_;
+      if (is_whole_ && readers_.idle_.size() < kMaxIdle) readers_.idle_.push_back(std::move(session_));
+      readers_.returned_.notify_one();
     }
-    return store_.open_reader();
+    store::Session& operator*() { return *session_; }
+    void is_whole() { is_whole_ = true; }
+
+   private:
+    Readers& readers_;
+    std::unique_ptr<store::Session> session_;
+    bool is_whole_{false};
+  };
+
+  template <class F>
+  auto read_once(F& f, std::chrono::steady_clock::time_point until) -> decltype(f(std::declval<Reading&>())) {
+    Borrowed session(*this, until);
+    core::Unit unit(*session);
+    Reading reading{*session, unit, (*session).begin(unit)};
+    auto result = f(reading);
+    (*session).rollback();
+    session.is_whole();
+    return result;
   }
 
-  void give_back(std::unique_ptr<store::Session> session) {
-    std::lock_guard lock(mutex_);
-    if (idle_.size() < kMaxIdle) idle_.push_back(std::move(session));
+  std::unique_ptr<store::Session> take(std::chrono::steady_clock::time_point until) {
+    std::unique_lock lock(mutex_);
+    const bool free = returned_.wait_until(lock, until, [&] { return in_use_ < store_.readers(); });
+    if (!free) {
+      throw store::StoreFailure{
+          {ErrorCode::resource_exhausted, "readers",
+           "All connections for reads are in use: repeat the call, or raise readers= in "
+           "the store's URL."}};
+    }
+    ++in_use_;
+    if (!idle_.empty()) {
+      auto session = std::move(idle_.back());
+      idle_.pop_back();
+      return session;
+    }
+    lock.unlock();
+    try {
+      return store_.open_reader();
+    } catch (...) {
+      lock.lock();
+      --in_use_;
+      returned_.notify_one();
+      throw;
+    }
   }
 
   store::Store& store_;
   const std::uint16_t partitions_;
+  const std::chrono::milliseconds patience_;
   std::mutex mutex_;
+  std::condition_variable returned_;
+  std::size_t in_use_{0};
   std::vector<std::unique_ptr<store::Session>> idle_;
 };
 

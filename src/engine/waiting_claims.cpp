@@ -1,45 +1,81 @@
 #include "engine/waiting_claims.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/claim.h"
 
 namespace flowfabric::engine {
 
-std::optional<Operation> WaitingClaims::park(Operation operation) {
+std::uint64_t WaitingClaims::wakeups() const {
+  std::lock_guard lock(mutex_);
+  return wakeups_;
+}
+
+bool WaitingClaims::missed_something(const Operation& claim, const core::WorkerScope& scope,
+                                     std::uint64_t since) const {
+  const bool forgotten = unserved_.size() == kRemembered && unserved_.front().first > since;
+  return forgotten || std::ranges::any_of(unserved_, [&](const auto& offer) {
+           return offer.first > since && serves(claim, scope, offer.second);
+         });
+}
+
+WaitingClaims::Parked WaitingClaims::park(Operation& operation, std::uint64_t since_wakeup) {
   auto scope = core::check_claim(*operation.claim);
   const auto until = operation.wait_until;
   {
     std::lock_guard lock(mutex_);
-    if (!scope || waiting_.size() >= limit_) return operation;
+    if (!scope || waiting_.size() >= limit_) return Parked::no_room;
+    if (missed_something(operation, *scope, since_wakeup)) return Parked::run_again;
     waiting_.push_back({std::move(operation), *std::move(scope)});
   }
   parked_(until);
-  return std::nullopt;
+  return Parked::yes;
 }
 
-bool WaitingClaims::serves(const Waiting& waiting, const Route& route) const {
-  const auto& lanes = waiting.operation.claim->lanes;
-  return std::find(lanes.begin(), lanes.end(), route.lane_id) != lanes.end() &&
-         core::serves(waiting.scope, route);
+bool WaitingClaims::serves(const Operation& claim, const core::WorkerScope& scope, const Route& route) {
+  const auto& lanes = claim.claim->lanes;
+  return std::ranges::find(lanes, route.lane_id) != lanes.end() && core::serves(scope, route);
 }
 
-std::vector<Operation> WaitingClaims::wake(const std::vector<std::pair<Route, std::uint32_t>>& offers) {
-  std::vector<Operation> woken;
+Woken WaitingClaims::wake(const std::vector<std::pair<Route, std::uint32_t>>& offers) {
+  Woken woken;
   std::lock_guard lock(mutex_);
+  ++wakeups_;
   for (const auto& [route, count] : offers) {
     std::uint32_t left = count;
     for (auto it = waiting_.begin(); it != waiting_.end() && left > 0;) {
-      if (!serves(*it, route)) {
+      if (!serves(it->operation, it->scope, route)) {
         ++it;
         continue;
       }
       left -= std::min(left, it->operation.claim->max_tasks);
-      woken.push_back(std::move(it->operation));
+      woken.operations.push_back(std::move(it->operation));
       it = waiting_.erase(it);
     }
+    if (left == 0) continue;
+    woken.unserved.push_back(route.lane_id);
+    unserved_.emplace_back(wakeups_, route);
+    if (unserved_.size() > kRemembered) unserved_.pop_front();
   }
   return woken;
+}
+
+std::vector<std::string> WaitingClaims::lanes() const {
+  std::set<std::string> lanes;
+  std::lock_guard lock(mutex_);
+  for (const auto& waiting : waiting_) {
+    lanes.insert(waiting.operation.claim->lanes.begin(), waiting.operation.claim->lanes.end());
+  }
+  return {lanes.begin(), lanes.end()};
+}
+
+bool WaitingClaims::waits_for(const std::vector<std::string>& lanes) const {
+  std::lock_guard lock(mutex_);
+  return std::ranges::any_of(waiting_, [&](const Waiting& waiting) {
+    return lanes.empty() || std::ranges::find_first_of(waiting.operation.claim->lanes, lanes) !=
+                                waiting.operation.claim->lanes.end();
+  });
 }
 
 std::vector<Operation> WaitingClaims::take_expired(SteadyTime now) {

@@ -2,6 +2,7 @@
 // time is up. A waiting claim costs neither a thread nor a timer. Safe from any thread.
 #pragma once
 
+#include <deque>
 #include <list>
 #include <mutex>
 #include <vector>
@@ -11,17 +12,30 @@
 
 namespace flowfabric::engine {
 
+struct Woken {
+  std::vector<Operation> operations;
+  std::vector<std::string> unserved;  // lanes that offer more than was waited for
+};
+
 class WaitingClaims {
  public:
   // `parked` is told until when a claim waits.
   WaitingClaims(std::size_t limit, std::function<void(SteadyTime)> parked)
       : limit_(limit), parked_(std::move(parked)) {}
 
-  // Gives the operation back when there is no more room.
-  std::optional<Operation> park(Operation operation);
+  // Counts the wake-ups. Ask before a claim looks for work, and say it when the claim is parked: what was
+  // offered in between by others has woken nobody.
+  std::uint64_t wakeups() const;
+
+  enum class Parked { yes, no_room, run_again };
+  // Takes the operation only if it was parked.
+  Parked park(Operation& operation, std::uint64_t since_wakeup);
 
   // Takes out the claims that the new work is enough for, longest waiting first.
-  std::vector<Operation> wake(const std::vector<std::pair<Route, std::uint32_t>>& offers);
+  Woken wake(const std::vector<std::pair<Route, std::uint32_t>>& offers);
+  // The lanes that are waited for.
+  std::vector<std::string> lanes() const;
+  bool waits_for(const std::vector<std::string>& lanes) const;
 
   std::vector<Operation> take_expired(SteadyTime now);
   std::vector<Operation> take_all();
@@ -32,12 +46,17 @@ class WaitingClaims {
     Operation operation;
     core::WorkerScope scope;
   };
-  bool serves(const Waiting& waiting, const Route& route) const;
+  static bool serves(const Operation& claim, const core::WorkerScope& scope, const Route& route);
+  bool missed_something(const Operation& claim, const core::WorkerScope& scope, std::uint64_t since) const;
 
   const std::size_t limit_;
   const std::function<void(SteadyTime)> parked_;
   mutable std::mutex mutex_;
   std::list<Waiting> waiting_;
+  std::uint64_t wakeups_{0};
+  // The last of them that found nobody for all they offered.
+  static constexpr std::size_t kRemembered = 256;
+  std::deque<std::pair<std::uint64_t, Route>> unserved_;
 };
 
 }  // namespace flowfabric::engine

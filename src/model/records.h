@@ -39,4 +39,14 @@ inline ExecutionId owner_of(const AttemptKey& key) {
   return {key.partition_key, key.execution_id};
 }
 
+// How writers that share a store keep out of each other's way. Most records are locked when they are read.
+// Many operations read a shared record and few change it: it is locked, and read again, by who changes it.
+using SharedRecords = boost::mp11::mp_list<Lane, Route, Group, Worker>;
+template <class Record>
+inline constexpr bool is_shared = boost::mp11::mp_contains<SharedRecords, Record>::value;
+// Whoever reads or changes one of these holds the lock of its execution.
+using GuardedRecords = boost::mp11::mp_list<ExecutionSpec, Attempt, ExecutionTag, Grant>;
+template <class Record>
+inline constexpr bool is_guarded = boost::mp11::mp_contains<GuardedRecords, Record>::value;
+
 }  // namespace flowfabric

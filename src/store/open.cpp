@@ -1,6 +1,9 @@
+#include <fmt/core.h>
+
 #include <chrono>
 
 #include "store/memory/memory_store.h"
+#include "store/postgres/postgres_store.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/store.h"
 #include "store/url.h"
@@ -10,8 +13,9 @@ namespace flowfabric::store {
 Result<StoreUrl> parse_store_url(const std::string& url) {
   const auto colon = url.find(':');
   if (colon == std::string::npos) {
-    return fail_with(ErrorCode::invalid_input, "store URL: no scheme",
-                     "'" + url + "' is not a store URL; use memory: or sqlite:PATH.");
+    return fail_with(
+        ErrorCode::invalid_input, "store URL: no scheme",
+        fmt::format("'{}' is not a store URL; use memory:, sqlite:PATH or postgres://….", redacted_url(url)));
   }
   StoreUrl parsed{.scheme = url.substr(0, colon), .path = url.substr(colon + 1), .options = {}};
   const auto question = parsed.path.find('?');
@@ -37,12 +41,44 @@ namespace {
 
 std::unexpected<Error> unknown_scheme(const StoreUrl& url) {
   return fail_with(ErrorCode::invalid_input, "store URL: unknown scheme",
-                   "'" + url.scheme + ":' is not a store; use memory: or sqlite:PATH.");
+                   "'" + url.scheme + ":' is not a store; use memory:, sqlite:PATH or postgres://….");
 }
 
 }  // namespace
 
+bool is_postgres_url(const std::string& url) {
+  return url.starts_with("postgres://") || url.starts_with("postgresql://");
+}
+
+Agenda Session::agenda(const std::vector<std::string>&) {
+  core::Unit unit(*this);
+  Agenda agenda;
+  agenda.now_ms = begin(unit);
+  agenda.next_due = next_due();
+  agenda.oldest_event = oldest_event();
+  rollback();
+  return agenda;
+}
+
+std::string redacted_url(const std::string& url) {
+  std::string shown = url;
+  // scheme://user:password@host
+  const auto authority = shown.find("://");
+  if (authority != shown.npos) {
+    const auto end = std::min(shown.find_first_of("/?", authority + 3), shown.size());
+    const auto at = shown.rfind('@', end);
+    const auto colon = shown.find(':', authority + 3);
+    if (at != shown.npos && at > authority && colon < at) shown.replace(colon + 1, at - colon - 1, "***");
+  }
+  for (auto start = shown.find("password="); start != shown.npos; start = shown.find("password=", start)) {
+    start += std::string_view("password=").size();
+    shown.replace(start, std::min(shown.find('&', start), shown.size()) - start, "***");
+  }
+  return shown;
+}
+
 Result<std::unique_ptr<Store>> open_store(const std::string& url, StoreOptions options) {
+  if (is_postgres_url(url)) return open_postgres_store(url, options);
   auto parsed = parse_store_url(url);
   if (!parsed) return std::unexpected(parsed.error());
   if (!options.now_ms) options.now_ms = system_now_ms;
@@ -52,10 +88,20 @@ Result<std::unique_ptr<Store>> open_store(const std::string& url, StoreOptions o
 }
 
 Result<std::string> migrate_store(const std::string& url, const StoreOptions& options) {
+  if (is_postgres_url(url)) return migrate_postgres_store(url, options);
   auto parsed = parse_store_url(url);
   if (!parsed) return std::unexpected(parsed.error());
   if (parsed->scheme == "memory") return "memory: has no schema; nothing to do";
   if (parsed->scheme == "sqlite") return migrate_sqlite_store(*parsed, options);
+  return unknown_scheme(*parsed);
+}
+
+Result<std::string> plan_store_migration(const std::string& url, const StoreOptions& options) {
+  if (is_postgres_url(url)) return plan_postgres_migration(url, options);
+  auto parsed = parse_store_url(url);
+  if (!parsed) return std::unexpected(parsed.error());
+  if (parsed->scheme == "memory") return "-- memory: has no schema\n";
+  if (parsed->scheme == "sqlite") return plan_sqlite_migration(*parsed);
   return unknown_scheme(*parsed);
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,8 +21,17 @@
 
 namespace flowfabric::store {
 
+// What a batch that failed may do. Nothing of it was stored, unless its commit says otherwise.
+enum class Retry {
+  never,
+  now,         // another writer was in the way
+  when_back,   // the store is away
+  one_by_one,  // one of its operations cannot be stored; the others can
+};
+
 struct StoreFailure {
   Error error;
+  Retry retry{Retry::never};
 };
 
 // A record whose time has come.
@@ -57,6 +67,15 @@ struct GroupFilter {
   std::optional<std::string> lane_id;
   std::optional<std::string> namespace_;
   std::optional<std::string> execution_kind;
+};
+
+// What the clock wants to know when it wakes up.
+struct Agenda {
+  std::int64_t now_ms{};
+  std::optional<std::int64_t> next_due;      // of a record, or of a removal
+  std::optional<std::int64_t> oldest_event;  // that may be trimmed
+  // On which of the routes that were asked about something is offered; only where others offer, too.
+  std::vector<Route> offered;
 };
 
 struct ExpiredLeaseScan {
@@ -98,6 +117,12 @@ class Session : public core::Loader {
   // Ends the transaction without a trace. Allowed at any time.
   virtual void rollback() noexcept = 0;
 
+  // Round trips to a server so far.
+  virtual std::uint64_t round_trips() const { return 0; }
+
+  // Outside of a transaction. The lanes are those that claims wait for.
+  virtual Agenda agenda(const std::vector<std::string>& waiting_lanes);
+
   // ---- reads, inside a transaction ----
 
   virtual std::vector<DueKey> due(std::int64_t now_ms, std::size_t limit) = 0;
@@ -135,24 +160,52 @@ class Session : public core::Loader {
   }
 };
 
+// Tells the other servers on the same store that work is offered, and hears it from them. A hint only: what
+// is lost is found by the next look at the agenda.
+class Bell {
+ public:
+  virtual ~Bell() = default;
+  // Returns at once.
+  virtual void ring(const std::vector<std::string>& lanes) = 0;
+};
+// No lanes: something may have been missed, look everywhere.
+using HeardBell = std::function<void(const std::vector<std::string>& lanes)>;
+
 class Store {
  public:
   virtual ~Store() = default;
   virtual std::unique_ptr<Session> open_writer() = 0;
   virtual std::unique_ptr<Session> open_reader() = 0;
+
+  // How many writing and reading sessions an engine should have at most.
+  virtual std::size_t writers() const { return 1; }
+  virtual std::size_t readers() const { return std::numeric_limits<std::size_t>::max(); }
+  // Other processes may use it at the same time.
+  virtual bool is_shared() const { return false; }
+  // While it is away: do calls wait for it, up to their deadline, or fail at once?
+  virtual bool waits_when_away() const { return false; }
+  virtual std::unique_ptr<Bell> open_bell(HeardBell) { return nullptr; }
 };
 
 struct StoreOptions {
   PartitionCounts partitions{};
-  std::function<std::int64_t()> now_ms{};  // replaces the clock of an embedded store
+  std::function<std::int64_t()> now_ms{};  // replaces the store's clock
 };
 
 std::int64_t system_now_ms();
 
-// `memory:` or `sqlite:PATH[?synchronous=full|normal]`; an unknown scheme is refused with the ones there are.
+// `memory:`, `sqlite:PATH[?synchronous=full|normal]` or `postgres://…`; an unknown scheme is refused with the
+// ones there are.
 Result<std::unique_ptr<Store>> open_store(const std::string& url, StoreOptions options);
 
 // Brings the schema up to date and says what was done.
 Result<std::string> migrate_store(const std::string& url, const StoreOptions& options);
+// The SQL that it would run.
+Result<std::string> plan_store_migration(const std::string& url, const StoreOptions& options);
+
+bool is_postgres_url(const std::string& url);
+
+// The URL without its password, to be shown.
+std::string redacted_url(const std::string& url);
 
 }  // namespace flowfabric::store

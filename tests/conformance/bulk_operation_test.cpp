@@ -361,9 +361,10 @@ TEST_P(BulkOperations, BadInputIsRefusedWithoutATrace) {
 
 // ---- restarts ----
 
-class BulkRestart : public BulkWords<ReopenFixture> {};
+class BulkRestart : public BulkWords<ReopenTest> {};
+INSTANTIATE_TEST_SUITE_P(DurableStores, BulkRestart, kDurableStores, store_name);
 
-TEST_F(BulkRestart, ItGoesOnWhereItWas) {
+TEST_P(BulkRestart, ItGoesOnWhereItWas) {
   const auto ids = create_many(30);
   tick(1);
   const auto operation = start({.action = BulkAction::change_priority,

@@ -58,6 +58,8 @@ std::string damage_name(const ::testing::TestParamInfo<Damage>& info) {
 
 class DamagedStore : public ReopenFixture, public ::testing::WithParamInterface<Damage> {
  protected:
+  DamagedStore() : ReopenFixture("sqlite") {}
+
   // One of each, so that damage to one can be told from damage to another.
   void SetUp() override {
     create({.execution_id = id(1), .priority = 3, .tags = {{"a.b", "c"}, {"d.e", "f"}}});
@@ -80,7 +82,7 @@ class DamagedStore : public ReopenFixture, public ::testing::WithParamInterface<
   void damage(const std::string& sql) {
     close();
     {
-      store::sqlite::Connection connection(file(), store::sqlite::Access::read_write,
+      store::sqlite::Connection connection(store().file(), store::sqlite::Access::read_write,
                                            store::sqlite::Durability::full);
       connection.run(sql);
       ASSERT_GT(sqlite3_total_changes(connection.get()), 0) << sql;
@@ -92,7 +94,7 @@ class DamagedStore : public ReopenFixture, public ::testing::WithParamInterface<
     close();
     std::string text;
     {
-      store::sqlite::Connection connection(file(), store::sqlite::Access::read_only,
+      store::sqlite::Connection connection(store().file(), store::sqlite::Access::read_only,
                                            store::sqlite::Durability::full);
       auto statement = connection.prepare("select * from ff_exec_core" + whose(number));
       if (statement.step()) {

@@ -162,10 +162,11 @@ TEST_P(SoundStore, ThousandsAreLookedAt) {
 
 // ---- restarts ----
 
-class SoundRestart : public Bulk<ReopenFixture> {};
+class SoundRestart : public Bulk<ReopenTest> {};
+INSTANTIATE_TEST_SUITE_P(DurableStores, SoundRestart, kDurableStores, store_name);
 
 // How long the ended are kept is the engine's choice at every start; a store is not damaged by another one.
-TEST_F(SoundRestart, AnotherRetentionIsNoDamage) {
+TEST_P(SoundRestart, AnotherRetentionIsNoDamage) {
   complete(running());
   ExecutionPolicy policy;
   policy.stream_policy = StreamPolicy{.retention_ttl_ms = 1000};

@@ -369,9 +369,10 @@ TEST_P(LaneWaking, WorkForAPausedLaneWakesNobody) {
 
 // ---- restarts ----
 
-class LaneRestart : public ReopenFixture {};
+class LaneRestart : public ReopenTest {};
+INSTANTIATE_TEST_SUITE_P(DurableStores, LaneRestart, kDurableStores, store_name);
 
-TEST_F(LaneRestart, TheStateIsKept) {
+TEST_P(LaneRestart, TheStateIsKept) {
   const auto id = create();
   must(SetLaneState{"default", LaneState::disabled});
   reopen();

@@ -267,9 +267,10 @@ TEST_P(ListingPages, EverybodyIsShownOnceWhileOthersComeAndGo) {
 
 // ---- restarts ----
 
-class ListingRestart : public Bulk<ReopenFixture> {};
+class ListingRestart : public Bulk<ReopenTest> {};
+INSTANTIATE_TEST_SUITE_P(DurableStores, ListingRestart, kDurableStores, store_name);
 
-TEST_F(ListingRestart, ACursorIsGoodAfterARestart) {
+TEST_P(ListingRestart, ACursorIsGoodAfterARestart) {
   const auto ids = create_many(10, {.execution_kind = "test", .tags = {{"a.b", "c"}}});
   auto request = ListExecutions{.filter = {.tags = {{"a.b", "c"}}}, .order = ListOrder::oldest, .limit = 4};
   auto seen = ids_of(must(request).executions);

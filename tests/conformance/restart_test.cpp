@@ -7,9 +7,10 @@ namespace {
 
 using namespace tests;
 
-class Restart : public SituationTests<ReopenFixture> {};
+class Restart : public SituationTests<ReopenTest> {};
+INSTANTIATE_TEST_SUITE_P(DurableStores, Restart, kDurableStores, store_name);
 
-TEST_F(Restart, EverySituationIsTheSameAfterwards) {
+TEST_P(Restart, EverySituationIsTheSameAfterwards) {
   in_all_but({}, [&](const Placed& placed) {
     must(SetTags{placed.id, {{"a.b", "c"}}});
     const auto before = story(placed.id);
@@ -18,7 +19,7 @@ TEST_F(Restart, EverySituationIsTheSameAfterwards) {
   });
 }
 
-TEST_F(Restart, AGrantIsStillAlive) {
+TEST_P(Restart, AGrantIsStillAlive) {
   Situations granted = kEligible;
   granted.insert({Situation::lost, Situation::revoked});
   in_each(granted, [&](const Placed& placed) {
@@ -31,7 +32,7 @@ TEST_F(Restart, AGrantIsStillAlive) {
   });
 }
 
-TEST_F(Restart, AGrantStillRunsOut) {
+TEST_P(Restart, AGrantStillRunsOut) {
   const auto placed = place(Situation::waiting);
   grant(placed.id);
   reopen();
@@ -40,7 +41,7 @@ TEST_F(Restart, AGrantStillRunsOut) {
   EXPECT_TRUE(is_offered(placed.lane));
 }
 
-TEST_F(Restart, TheNextTierAndItsReasonAreKept) {
+TEST_P(Restart, TheNextTierAndItsReasonAreKept) {
   ExecutionPolicy policy;
   policy.fallback_policy = FallbackPolicy{{{.provider = "p", .model = "m", .timeout_ms = 500}}};
   const auto placed = place(Situation::running, policy);
@@ -56,7 +57,7 @@ TEST_F(Restart, TheNextTierAndItsReasonAreKept) {
   EXPECT_EQ(attempts(placed.id).at(1).fallback_tier, 0u);
 }
 
-TEST_F(Restart, WhoAskedForAReplayIsKept) {
+TEST_P(Restart, WhoAskedForAReplayIsKept) {
   const auto placed = place(Situation::completed);
   must(ReplayExecution{placed.id, "bad input", "alice"});
   reopen();
@@ -71,7 +72,7 @@ TEST_F(Restart, WhoAskedForAReplayIsKept) {
   EXPECT_EQ(operator_events(placed.id).size(), 1u);
 }
 
-TEST_F(Restart, ADelayUnderAHoldIsKept) {
+TEST_P(Restart, ADelayUnderAHoldIsKept) {
   const auto placed = place(Situation::delayed);
   const auto before = describe(placed.id);
   hold(placed.id);
@@ -82,7 +83,7 @@ TEST_F(Restart, ADelayUnderAHoldIsKept) {
   EXPECT_EQ(describe(placed.id).delay_until, before.delay_until);
 }
 
-TEST_F(Restart, WhatWaitsForACapableWorkerIsStillLetGo) {
+TEST_P(Restart, WhatWaitsForACapableWorkerIsStillLetGo) {
   const auto id = create(needs({"gpu"}));
   must(BlockExecution{id, BlockingReason::waiting_for_capable_worker, ""});
   reopen();

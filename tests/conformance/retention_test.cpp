@@ -388,9 +388,10 @@ TEST_P(EventRetention, ZeroKeepsForEver) {
 
 // ---- restarts ----
 
-class RetentionRestart : public RetentionWords<ReopenFixture> {};
+class RetentionRestart : public RetentionWords<ReopenTest> {};
+INSTANTIATE_TEST_SUITE_P(DurableStores, RetentionRestart, kDurableStores, store_name);
 
-TEST_F(RetentionRestart, ThePeriodGoesOn) {
+TEST_P(RetentionRestart, ThePeriodGoesOn) {
   const auto id = completed(kept_for(1000));
   const auto overdue = completed(kept_for(10));
   tick(500);

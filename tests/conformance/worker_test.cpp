@@ -316,9 +316,10 @@ TEST_P(Workers, NulBytesAreRefusedEverywhere) {
 
 // ---- restarts ----
 
-class WorkerRestart : public ReopenFixture, protected WorkerWords {};
+class WorkerRestart : public ReopenTest, protected WorkerWords {};
+INSTANTIATE_TEST_SUITE_P(DurableStores, WorkerRestart, kDurableStores, store_name);
 
-TEST_F(WorkerRestart, TheRegistryIsKept) {
+TEST_P(WorkerRestart, TheRegistryIsKept) {
   must(registration({.liveness_ttl_ms = 5000}));
   const auto before = must(ListWorkers{});
   reopen();

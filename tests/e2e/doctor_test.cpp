@@ -1,13 +1,11 @@
 // `flowfabric doctor`: what it says of sound, damaged and hopeless stores, and its exit code.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
-#include <sys/wait.h>
 
-#include <array>
 #include <boost/json.hpp>
-#include <cstdio>
 #include <fstream>
 
+#include "e2e/program.h"
 #include "flowfabric/engine.h"
 #include "support/temporary_folder.h"
 
@@ -22,11 +20,6 @@ constexpr const char* kLoseTheOutcome =
 
 class Doctor : public testing::Test {
  protected:
-  struct Ended {
-    int code{-1};
-    std::string said;  // on both streams
-  };
-
   // Two executions, one waiting and one completed.
   void SetUp() override {
     auto engine = Engine::open(url_);
@@ -37,19 +30,7 @@ class Doctor : public testing::Test {
     waiting_ = engine->call(CreateExecution{.execution_kind = "b"}).value().execution_id;
   }
 
-  static Ended run(const std::string& arguments) {
-    const auto command = "timeout 60 '" FLOWFABRIC_PROGRAM "' doctor " + arguments + " 2>&1 </dev/null";
-    auto* pipe = popen(command.c_str(), "r");
-    if (pipe == nullptr) return {};
-    Ended ended;
-    std::array<char, 4096> part{};
-    for (std::size_t n = 0; (n = fread(part.data(), 1, part.size(), pipe)) > 0;) {
-      ended.said.append(part.data(), n);
-    }
-    const int status = pclose(pipe);
-    ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return ended;
-  }
+  static Ended run(const std::string& arguments) { return run_program("doctor " + arguments); }
   Ended examine(const std::string& flags = "") const { return run("--store '" + url_ + "' " + flags); }
 
   void damage(const char* sql) const {

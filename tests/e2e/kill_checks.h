@@ -1,6 +1,7 @@
-// What must be true of a database after its process was killed.
+// What must be true of a database after its process was killed, or after any other trouble.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -23,14 +24,23 @@ struct Acknowledged {
 struct Ledger {
   std::map<std::string, Acknowledged> executions;
   std::size_t lines{0};
+  std::size_t completions{0};
   // Takes one line of the child; a complaint when it makes no sense.
   std::string note(const std::string& line);
 };
+// Takes whole lines, and adds a failure of the running test for each that makes no sense.
+void note_lines(const std::string& lines, Ledger& ledger);
+
+// The number that a query gives.
+using Number = std::function<std::int64_t(const std::string& sql)>;
+
+// Adds a failure of the running test for every row of the query.
+void expect_none(const Number& number, const char* what, const std::string& query);
 
 // Adds a failure of the running test for everything that is not as it should be.
-void check_acknowledged(store::Session& session, const Ledger& ledger);
-void check_nothing_is_half_there(const std::string& database);
+void check_acknowledged(const std::string& url, const Ledger& ledger);
+void check_nothing_is_half_there(const Number& number);
 // The consistency check of the engine itself.
-void check_store(const std::string& database);
+void check_store(const std::string& url);
 
 }  // namespace flowfabric::e2e

@@ -165,8 +165,8 @@ std::string result_of(const std::string& id, std::int64_t epoch) {
   return std::string("result\0of ", 10) + id + " at " + std::to_string(epoch);
 }
 
-int run_child(const std::string& database, int pipe, int round) {
-  auto engine = Engine::open("sqlite:" + database);
+int run_child(const std::string& url, int round, int pipe) {
+  auto engine = Engine::open(url);
   if (!engine) {
     const auto text = "! " + engine.error().to_string() + "\n";
     return write(pipe, text.data(), text.size()) < 0 ? 2 : 1;

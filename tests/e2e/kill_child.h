@@ -22,6 +22,6 @@ inline constexpr const char* kMark = "test.mark";
 std::string result_of(const std::string& id, std::int64_t epoch);
 
 // Runs until it is killed. Returns only when something is wrong, with a line that starts with `!`.
-int run_child(const std::string& database, int pipe, int round);
+int run_child(const std::string& url, int round, int pipe);
 
 }  // namespace flowfabric::e2e

@@ -3,11 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "simulation/replica.h"
+#include "support/test_store.h"
 
 namespace flowfabric::simulation {
 namespace {
 
-class Deferred : public testing::Test {
+class Deferred : public testing::TestWithParam<const char*> {
  protected:
   static std::int64_t now() { return 1'700'000'000'000; }
 
@@ -49,26 +50,29 @@ class Deferred : public testing::Test {
             7};
   }
 
+  tests::TestStore place_{GetParam()};
   Replica memory_{"memory", "memory:", now};
-  Replica deferred_{"deferred", "memory:?load=deferred", now};
+  Replica deferred_{GetParam(), place_.url(), now};
 };
+INSTANTIATE_TEST_SUITE_P(EveryStore, Deferred, testing::Values("memory_deferred", "postgres"),
+                         [](const auto& each) { return each.param; });
 
-TEST_F(Deferred, AClaimOfTheMostTasksAllowedIsServed) {
+TEST_P(Deferred, AClaimOfTheMostTasksAllowedIsServed) {
   create(300);
   expect_same({claim(256)});
 }
 
-TEST_F(Deferred, ManyClaimsShareABatch) {
+TEST_P(Deferred, ManyClaimsShareABatch) {
   create(300);
   expect_same(std::vector<Step>(30, claim(8)));
 }
 
-TEST_F(Deferred, AClaimOverManyRoutesIsServed) {
+TEST_P(Deferred, AClaimOverManyRoutesIsServed) {
   create(100, [](CreateExecution& request, std::uint32_t i) { request.namespace_ = std::to_string(i); });
   expect_same({claim(4)});
 }
 
-TEST_F(Deferred, AClaimOverTheMostLanesAllowedIsServed) {
+TEST_P(Deferred, AClaimOverTheMostLanesAllowedIsServed) {
   std::vector<std::string> lanes;
   for (int i = 0; i < 64; ++i) lanes.push_back("lane-" + std::to_string(i));
   create(64, [&](CreateExecution& request, std::uint32_t i) { request.lane_id = lanes[i]; });

@@ -35,6 +35,7 @@ class Replica {
   }
 
   const std::string& name() const { return name_; }
+  bool is_shared() const { return store_->is_shared(); }
 
   Ran run(const std::vector<Step>& steps) {
     std::vector<std::optional<Answer>> answers(steps.size());
@@ -105,8 +106,8 @@ class Replica {
     EngineOptions options;
     options.retention = std::chrono::milliseconds(kRetentionMs);
     engine::WaitingClaims waiting(0, [](engine::SteadyTime) {});
-    engine::Committer committer(store_->open_writer(), options, waiting, [](const engine::BatchEffects&) {});
-    auto report = engine::check_store(readers_, committer, CheckStore{}, options);
+    engine::Committers committers(*store_, options, waiting, [](const engine::BatchEffects&) {});
+    auto report = engine::check_store(readers_, committers, CheckStore{}, options);
     if (!report) throw std::runtime_error(name_ + ": " + report.error().to_string());
     return *std::move(report);
   }

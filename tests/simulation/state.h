@@ -4,7 +4,9 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/policy_json.h"
@@ -45,6 +47,19 @@ inline LaneCounts without_zeros(LaneCounts counts) {
   return counts;
 }
 
+// A store may leave gaps between the ids of events: what counts is their order, by which they are numbered
+// here.
+template <class Event>
+Log<Event> numbered_by_order(Log<Event> events) {
+  std::int64_t last_id = 0;
+  std::int64_t number = 0;
+  for (auto& event : events) {
+    if (event.event_id <= last_id) throw std::runtime_error(std::string(Event::table) + " is out of order");
+    last_id = std::exchange(event.event_id, ++number);
+  }
+  return events;
+}
+
 inline State read_state(store::Session& session) {
   constexpr std::size_t everything = 10'000'000;
   State state;
@@ -57,8 +72,9 @@ inline State read_state(store::Session& session) {
     auto& rows = std::get<Rows<Record>>(state.tables);
     for (const auto& key : keys) rows.emplace_hint(rows.end(), key, unit.require<Record>(key));
   });
-  for_each_type<Events>(
-      [&]<class Event>() { std::get<Log<Event>>(state.logs) = session.events_after<Event>(0, everything); });
+  for_each_type<Events>([&]<class Event>() {
+    std::get<Log<Event>>(state.logs) = numbered_by_order(session.events_after<Event>(0, everything));
+  });
   for (auto& [id, spec] : std::get<Rows<ExecutionSpec>>(state.tables)) {
     // As text a policy is canonical: the reclaim cap is filled in, capabilities are sorted.
     spec.policy = *policy_from_json(to_json(spec.policy));

@@ -1,13 +1,13 @@
 // Many executions at once, and listings that say what became of them. In the end the whole store is checked.
 #pragma once
 
-#include "support/engine_fixture.h"
 #include "support/operator_printing.h"
 #include "support/paging.h"
+#include "support/reopen_fixture.h"
 
 namespace flowfabric::tests {
 
-// `Fixture` is EngineTest or another descendant of EngineFixture.
+// `Fixture` is EngineTest, ReopenTest or another descendant of EngineFixture.
 template <class Fixture>
 class Bulk : public Fixture {
  protected:
@@ -46,5 +46,8 @@ class Bulk : public Fixture {
   // Newest first.
   Ids matching(const ExecutionFilter& filter) { return ids_of(list({.filter = filter, .limit = 1000})); }
 };
+// Once for all tests, in bulk_fixture.cpp.
+extern template class Bulk<EngineTest>;
+extern template class Bulk<ReopenTest>;
 
 }  // namespace flowfabric::tests

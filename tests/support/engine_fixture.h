@@ -10,17 +10,15 @@
 #include <atomic>
 #include <concepts>
 #include <map>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "flowfabric/engine.h"
-#include "support/checks.h"
 #include "support/policies.h"
 #include "support/printing.h"
-#include "support/temporary_folder.h"
+#include "support/test_store.h"
 #include "support/vectors.h"
 
 namespace flowfabric::tests {
@@ -44,40 +42,27 @@ struct Story {
   Counts counts;
   bool operator==(const Story&) const = default;
 };
-inline std::ostream& operator<<(std::ostream& out, const Story& story) {
-  return out << story.execution << ' ' << ::testing::PrintToString(story.attempts) << ' '
-             << ::testing::PrintToString(story.lease_events) << ' '
-             << ::testing::PrintToString(story.completions);
-}
+std::ostream& operator<<(std::ostream& out, const Story& story);
 
 class EngineFixture : public ::testing::Test {
  protected:
-  explicit EngineFixture(const std::string& store) : engine_(open(store)) {}
+  explicit EngineFixture(const std::string& store) : store_(store), engine_(open(store_.url())) {}
 
-  void TearDown() override {
-    std::map<std::string, Counts> truth;
-    for (const auto& id : created_) {
-      const auto seen = describe(id);
-      ++truth[seen.lane_id][seen.state.public_state];
-    }
-    for (const auto& [lane, counts] : truth) EXPECT_EQ(count(lane), counts) << "lane " << lane;
-  }
+  void TearDown() override;
 
+  const TestStore& store() const { return store_; }
   Engine& engine() { return engine_; }
+  // An engine with this fixture's clock, whose rules only fire when they are told to.
+  Engine open(const std::string& url, EngineOptions options = {});
 
   // ---- time ----
 
   std::int64_t now() const { return *clock_; }
   // Moves the clock; nobody has noticed yet.
   void tick(std::int64_t ms) { *clock_ += ms; }
-  void run_due() {
-    if (auto ran = engine_.run_due(); !ran) throw std::runtime_error(ran.error().to_string());
-  }
+  void run_due();
   // Moves the clock and lets every rule fire that is due then.
-  void advance(std::int64_t ms) {
-    tick(ms);
-    run_due();
-  }
+  void advance(std::int64_t ms);
 
   // ---- calls ----
 
@@ -97,7 +82,7 @@ class EngineFixture : public ::testing::Test {
   template <class Request>
   typename Request::Answer must(Request request) {
     auto answer = call(std::move(request));
-    if (!answer) throw std::runtime_error(answer.error().to_string());
+    if (!answer) give_up(answer.error());
     return *std::move(answer);
   }
 
@@ -105,100 +90,49 @@ class EngineFixture : public ::testing::Test {
   template <class Request>
   Error expect_error(Request request, ErrorCode code, const std::string& detail = "") {
     const auto answer = call(std::move(request));
-    if (answer) {
-      ADD_FAILURE() << "succeeded instead of answering " << error_name(code);
-      return {};
-    }
-    EXPECT_EQ(error_name(answer.error().code), error_name(code)) << answer.error().to_string();
-    if (!detail.empty()) {
-      EXPECT_EQ(answer.error().detail, detail);
-    }
-    EXPECT_FALSE(answer.error().advice.empty()) << "an error tells its reader what to do";
-    return answer.error();
+    return check_error(answer ? nullptr : &answer.error(), code, detail);
   }
 
   // The call is refused, and nothing that can be read of the execution has changed.
   template <class Request>
   Error expect_refused(Request request, ErrorCode code) {
-    const auto id = request.execution_id;
-    const auto before = story(id);
+    const auto before = story(request.execution_id);
     const auto error = expect_error(std::move(request), code);
-    EXPECT_EQ(story(id), before);
+    expect_unchanged(before);
     return error;
   }
 
   // A policy alone is enough, where nothing else matters (a template, so that `{…}` means a request).
-  ExecutionId create(CreateExecution request = {}) {
-    if (request.execution_kind.empty()) request.execution_kind = "test";
-    return must(std::move(request)).execution_id;
-  }
+  ExecutionId create(CreateExecution request = {});
   template <std::same_as<ExecutionPolicy> Policy>
   ExecutionId create(Policy policy) {
     return create({.policy = std::move(policy)});
   }
 
-  std::vector<ClaimedTask> claim(ClaimTasks request = {}) {
-    if (request.worker_id.empty()) request.worker_id = kWorker;
-    return must(std::move(request));
-  }
-  ClaimedTask claim_one(ClaimTasks request = {}) {
-    auto tasks = claim(std::move(request));
-    if (tasks.size() != 1) throw std::runtime_error("claimed " + std::to_string(tasks.size()) + " tasks");
-    return std::move(tasks.front());
-  }
+  std::vector<ClaimedTask> claim(ClaimTasks request = {});
+  ClaimedTask claim_one(ClaimTasks request = {});
   // In the order in which a worker takes them one by one.
-  std::vector<ExecutionId> claim_all(const ClaimTasks& request = {}) {
-    std::vector<ExecutionId> taken;
-    for (auto tasks = claim(request); !tasks.empty(); tasks = claim(request)) {
-      for (const auto& task : tasks) taken.push_back(task.execution_id);
-    }
-    return taken;
-  }
+  std::vector<ExecutionId> claim_all(const ClaimTasks& request = {});
 
-  Renewal renew(const ClaimedTask& task, std::int64_t ttl_ms = kLeaseTtl) {
-    return must(RenewLease{task.execution_id, task.fence, task.attempt_index, ttl_ms});
-  }
-  void progress(const ClaimedTask& task, std::int32_t percent) {
-    must(UpdateProgress{.execution_id = task.execution_id, .fence = task.fence, .percent = percent});
-  }
-  static CompleteExecution completion(const ClaimedTask& task, std::string result = "") {
-    return {.execution_id = task.execution_id, .fence = task.fence, .result = std::move(result)};
-  }
-  void complete(const ClaimedTask& task, std::string result = "") {
-    must(completion(task, std::move(result)));
-  }
+  Renewal renew(const ClaimedTask& task, std::int64_t ttl_ms = kLeaseTtl);
+  void progress(const ClaimedTask& task, std::int32_t percent);
+  static CompleteExecution completion(const ClaimedTask& task, std::string result = "");
+  void complete(const ClaimedTask& task, std::string result = "");
   static FailExecution failure(const ClaimedTask& task, std::string reason = "boom",
-                               std::string category = "transient") {
-    return {task.execution_id, task.fence, std::move(reason), std::move(category)};
-  }
-  Failed fail(const ClaimedTask& task, std::string reason = "boom", std::string category = "transient") {
-    return must(failure(task, std::move(reason), std::move(category)));
-  }
-  static DelayExecution postponement(const ClaimedTask& task, std::int64_t until) {
-    return {task.execution_id, task.fence, until};
-  }
-  Delayed delay(const ClaimedTask& task, std::int64_t until) { return must(postponement(task, until)); }
-  Cancelled cancel(const ExecutionId& id, const std::string& reason = "enough") {
-    return must(CancelExecution{.execution_id = id, .reason = reason});
-  }
+                               std::string category = "transient");
+  Failed fail(const ClaimedTask& task, std::string reason = "boom", std::string category = "transient");
+  static DelayExecution postponement(const ClaimedTask& task, std::int64_t until);
+  Delayed delay(const ClaimedTask& task, std::int64_t until);
+  Cancelled cancel(const ExecutionId& id, const std::string& reason = "enough");
 
   // ---- executions in a given state; nothing else may be claimable ----
 
-  ClaimedTask running(CreateExecution request = {}) {
-    const auto id = create(std::move(request));
-    auto task = claim_one();
-    if (task.execution_id != id) throw std::runtime_error("claimed another execution");
-    return task;
-  }
+  ClaimedTask running(CreateExecution request = {});
   template <std::same_as<ExecutionPolicy> Policy>
   ClaimedTask running(Policy policy) {
     return running(CreateExecution{.policy = std::move(policy)});
   }
-  ClaimedTask lost(CreateExecution request = {}) {
-    auto task = running(std::move(request));
-    advance(kLeaseTtl);
-    return task;
-  }
+  ClaimedTask lost(CreateExecution request = {});
   template <std::same_as<ExecutionPolicy> Policy>
   ClaimedTask lost(Policy policy) {
     return lost(CreateExecution{.policy = std::move(policy)});
@@ -206,96 +140,29 @@ class EngineFixture : public ::testing::Test {
 
   // ---- what can be read ----
 
-  StateVector state(const ExecutionId& id) { return describe(id).state; }
-  ExecutionSnapshot describe(const ExecutionId& id) { return story(id).execution; }
-  std::vector<AttemptSnapshot> attempts(const ExecutionId& id) { return must(ListAttempts{id}); }
-  std::optional<std::string> result(const ExecutionId& id) { return must(ReadResult{id}); }
-  Counts count(const std::string& lane = "default") { return must(CountLane{lane}); }
-  std::vector<LeaseEventView> lease_events(const ExecutionId& id) { return events_of<ReadLeaseEvents>(id); }
-  std::vector<CompletionEventView> completions(const ExecutionId& id) {
-    return events_of<ReadCompletions>(id);
-  }
-
-  Story story(const ExecutionId& id) {
-    Story seen{.execution = must(DescribeExecution{id}),
-               .attempts = attempts(id),
-               .lease_events = lease_events(id),
-               .completions = completions(id),
-               .result = result(id),
-               .counts = {}};
-    seen.counts = count(seen.execution.lane_id);
-    check_snapshot(seen.execution);
-    check_attempts(seen.execution, seen.attempts);
-    check_events(seen.execution, seen.lease_events);
-    check_events(seen.execution, seen.completions);
-    const bool terminal = seen.execution.state.lifecycle_phase == LifecyclePhase::terminal;
-    EXPECT_EQ(seen.completions.size(), seen.execution.replay_count + (terminal ? 1u : 0u))
-        << "one completion event per end";
-    auto& epoch = epochs_[id];
-    EXPECT_GE(seen.execution.lease_epoch, epoch) << "I10";
-    epoch = seen.execution.lease_epoch;
-    return seen;
-  }
+  StateVector state(const ExecutionId& id);
+  ExecutionSnapshot describe(const ExecutionId& id);
+  std::vector<AttemptSnapshot> attempts(const ExecutionId& id);
+  std::optional<std::string> result(const ExecutionId& id);
+  Counts count(const std::string& lane = "default");
+  std::vector<LeaseEventView> lease_events(const ExecutionId& id);
+  std::vector<CompletionEventView> completions(const ExecutionId& id);
+  Story story(const ExecutionId& id);
 
   // {"1 acquired", "1 released completed"}: epoch, type, reason.
-  Log lease_log(const ExecutionId& id) {
-    return log_of(lease_events(id), [](std::ostream& out, const LeaseEventView& event) {
-      out << event.lease_epoch << ' ' << event.type;
-      if (!event.reason.empty()) out << ' ' << event.reason;
-    });
-  }
+  Log lease_log(const ExecutionId& id);
   // {"0 initial ended_failure boom"}: index, type, state, reason of the failure.
-  Log attempt_log(const ExecutionId& id) {
-    return log_of(attempts(id), [](std::ostream& out, const AttemptSnapshot& attempt) {
-      out << attempt.attempt_index << ' ' << attempt.attempt_type << ' ' << attempt.attempt_state;
-      if (!attempt.failure_reason.empty()) out << ' ' << attempt.failure_reason;
-    });
-  }
-  std::vector<TerminalOutcome> outcomes(const ExecutionId& id) {
-    std::vector<TerminalOutcome> all;
-    for (const auto& event : completions(id)) all.push_back(event.outcome);
-    return all;
-  }
+  Log attempt_log(const ExecutionId& id);
+  std::vector<TerminalOutcome> outcomes(const ExecutionId& id);
 
  private:
-  Engine open(const std::string& store) {
-    std::string url = store == "memory_deferred" ? "memory:?load=deferred" : "memory:";
-    // What survives a power loss is not the question here, so commits need not wait for the disk.
-    if (store == "sqlite") url = "sqlite:" + folder_.file("flowfabric.db") + "?synchronous=normal";
-    EngineOptions options;
-    options.clock_interval = std::chrono::milliseconds(0);
-    options.now_ms = [clock = clock_] { return clock->load(); };
-    auto engine = Engine::open(url, std::move(options));
-    if (!engine) throw std::runtime_error(engine.error().to_string());
-    return *std::move(engine);
-  }
-
+  [[noreturn]] static void give_up(const Error& error);
+  static Error check_error(const Error* error, ErrorCode code, const std::string& detail);
+  void expect_unchanged(const Story& before);
   template <class Read>
-  typename Read::Answer events_of(const ExecutionId& id) {
-    typename Read::Answer all;
-    for (std::int64_t after = 0;;) {
-      const auto page = must(Read{after, 1000});
-      if (page.empty()) break;
-      after = page.back().event_id;
-      for (const auto& event : page) {
-        if (event.execution_id == id) all.push_back(event);
-      }
-    }
-    return all;
-  }
+  typename Read::Answer events_of(const ExecutionId& id);
 
-  template <class Items, class Print>
-  static Log log_of(const Items& items, Print print) {
-    Log log;
-    for (const auto& item : items) {
-      std::ostringstream line;
-      print(line, item);
-      log.push_back(line.str());
-    }
-    return log;
-  }
-
-  TemporaryFolder folder_;
+  TestStore store_;
   // Shared with the engine's threads.
   std::shared_ptr<std::atomic<std::int64_t>> clock_ = std::make_shared<std::atomic<std::int64_t>>(kStart);
   Engine engine_;
@@ -303,7 +170,9 @@ class EngineFixture : public ::testing::Test {
   std::map<ExecutionId, std::int64_t> epochs_;
 };
 
-inline const auto kStores = ::testing::Values("memory", "memory_deferred", "sqlite");
+inline const auto kStores = ::testing::Values("memory", "memory_deferred", "sqlite", "postgres");
+// What they hold outlives the engine.
+inline const auto kDurableStores = ::testing::Values("sqlite", "postgres");
 
 // The base of every suite that runs once per store.
 class EngineTest : public EngineFixture, public ::testing::WithParamInterface<const char*> {

@@ -227,6 +227,7 @@ class SituationTests : public Base {
 
   int lanes_{0};
 };
+extern template class SituationTests<EngineTest>;  // once for all tests, in situations.cpp
 using SituationTest = SituationTests<EngineTest>;
 
 }  // namespace flowfabric::tests

@@ -20,6 +20,7 @@ constexpr std::size_t kLargestCachedPayload = 4096;
 
 template <class Record>
 bool is_worth_caching(const Record* record) {
+  // Sound because one process, through this one session, is all that ever changes the file.
   // Read by readers only.
   if constexpr (std::is_same_v<Record, Attempt> || std::is_same_v<Record, ExecutionTag>) return false;
   if constexpr (std::is_same_v<Record, ExecutionSpec>) {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <unordered_map>
 
+#include "store/record_cache.h"
 #include "store/sqlite/mapping.h"
-#include "store/sqlite/record_cache.h"
 #include "store/store.h"
 
 namespace flowfabric::store::sqlite {

@@ -1,5 +1,7 @@
 #include "store/sqlite/sqlite_store.h"
 
+#include <filesystem>
+
 #include "store/sqlite/process_lock.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/session.h"
@@ -89,6 +91,24 @@ Result<std::string> migrate_sqlite_store(const StoreUrl& url, const StoreOptions
   std::string said;
   for (const auto& migration : opened->migrations) said += (said.empty() ? "" : ", ") + migration;
   return url.path + ": applied " + said;
+}
+
+Result<std::string> plan_sqlite_migration(const StoreUrl& url) {
+  try {
+    sqlite::check_file(url.path);
+    std::int64_t stored = 0;
+    if (std::filesystem::exists(url.path)) {
+      stored =
+          sqlite::Connection(url.path, Access::read_only, Durability::full).number("pragma user_version");
+    }
+    std::string sql;
+    for (const auto& migration : sqlite::migrations()) {
+      if (migration.version > stored) sql += migration.sql;
+    }
+    return sql.empty() ? "-- the schema is up to date\n" : sql;
+  } catch (const StoreFailure& failure) {
+    return std::unexpected(failure.error);
+  }
 }
 
 }  // namespace flowfabric::store

@@ -9,5 +9,7 @@ namespace flowfabric::store {
 
 Result<std::unique_ptr<Store>> open_sqlite_store(const StoreUrl& url, const StoreOptions& options);
 Result<std::string> migrate_sqlite_store(const StoreUrl& url, const StoreOptions& options);
+// The SQL that it would run.
+Result<std::string> plan_sqlite_migration(const StoreUrl& url);
 
 }  // namespace flowfabric::store

@@ -1,5 +1,5 @@
-// Recently written records, kept so that the next operation on them need not read them back. Sound because
-// one process, through one writing session, is all that ever changes the file.
+// Recently written records, kept so that the next operation on them need not read them back. Who uses it says
+// why what it holds is still true: only one session ever writes, or a version is compared.
 //
 // Two generations stand in for an exact order of use: when the younger is full it becomes the older, and what
 // was older is forgotten.
@@ -10,7 +10,7 @@
 
 #include "core/unit.h"
 
-namespace flowfabric::store::sqlite {
+namespace flowfabric::store {
 
 template <class Record>
 class RecordCache {
@@ -48,4 +48,4 @@ class RecordCache {
   Map old_;
 };
 
-}  // namespace flowfabric::store::sqlite
+}  // namespace flowfabric::store

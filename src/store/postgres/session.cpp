@@ -1,0 +1,241 @@
+#include "store/postgres/session.h"
+
+#include <algorithm>
+#include <random>
+
+#include "store/postgres/statements.h"
+
+namespace flowfabric::store::postgres {
+
+namespace {
+
+using core::Slot;
+using core::Unit;
+
+// Enough that writers seldom share a row, few enough that their sum is quick.
+constexpr std::int32_t kCountWriters = 64;
+constexpr std::int64_t kTrimmedPerStep = 1000;
+// Large inputs are read when they are claimed; they would only crowd out the rest.
+constexpr std::size_t kLargestCachedPayload = 4096;
+
+std::int32_t any_writer() {
+  std::random_device random;
+  return static_cast<std::int32_t>(random() % kCountWriters);
+}
+
+}  // namespace
+
+PostgresSession::PostgresSession(SessionSettings settings, Access access)
+    : settings_(std::move(settings)), access_(access), writer_(any_writer()) {
+  connected();
+}
+
+Connection& PostgresSession::connected() {
+  if (connection_ && connection_->is_broken()) {
+    round_trips_ += connection_->round_trips();
+    connection_.reset();
+  }
+  if (!connection_) {
+    remembered_groups_.clear();
+    remembered_routes_.clear();
+    connection_ = std::make_unique<Connection>(settings_.connection);
+  }
+  return *connection_;
+}
+
+const std::vector<Route>* PostgresSession::remembered_routes(const std::string& lane) const {
+  const auto it = remembered_routes_.find(lane);
+  return it == remembered_routes_.end() ? nullptr : &it->second;
+}
+
+void PostgresSession::post_clock() {
+  if (settings_.now_ms) return;
+  connection_->post("select (extract(epoch from clock_timestamp())*1000)::bigint", {},
+                    [this](const Rows& rows) { now_ms_ = rows.get<std::int64_t>(0, 0); });
+}
+
+std::int64_t PostgresSession::begin(Unit& unit) {
+  auto& connection = connected();
+  in_transaction_ = true;
+  // Of a batch that failed.
+  short_scans_.clear();
+  incomplete_.clear();
+  connection.post(access_ == Access::write ? "begin isolation level read committed"
+                                           : "begin isolation level repeatable read read only");
+  post_wanted(unit);
+  // The time is read after the locks were taken, so that what happens to an execution happens in order.
+  post_clock();
+  connection.flush();
+  if (settings_.now_ms) now_ms_ = settings_.now_ms();
+  load(unit);
+  return now_ms_;
+}
+
+template <class Record>
+void PostgresSession::post_inserts(std::vector<const Record*> records) {
+  if (records.empty()) return;
+  static const std::string sql = insert_statement<Record>();
+  std::ranges::sort(records, {}, [](const Record* record) { return record->key(); });
+  connection_->post(sql, settings_.row_types->of<Record>().parameters(records));
+}
+
+// A statement for each set of changed columns, of which a batch has few.
+template <class Record>
+void PostgresSession::post_updates(std::vector<const Slot<Record>*> slots) {
+  std::ranges::sort(slots, {}, [](const Slot<Record>* slot) { return slot->key; });
+  std::unordered_map<ColumnMask<Record>, std::vector<const Record*>> by_columns;
+  for (const auto* slot : slots) {
+    const auto columns = changed_columns(*slot->stored, *slot->changed);
+    if (columns.any()) by_columns[columns].push_back(slot->changed.get());
+  }
+  for (const auto& [columns, records] : by_columns) {
+    connection_->post(update_statement<Record>(columns),
+                      settings_.row_types->of<Record>().parameters(records, columns));
+  }
+}
+
+template <class Record>
+void PostgresSession::post_changes(Unit& unit) {
+  std::vector<const Record*> inserts;
+  std::vector<const Slot<Record>*> updates;
+  std::vector<typename Record::Key> erased;
+  unit.for_each_dirty<Record>([&](const Slot<Record>& slot) {
+    if (!slot.changed) {
+      if (unit.is_stored(slot)) erased.push_back(slot.key);
+    } else if (unit.is_stored(slot)) {
+      updates.push_back(&slot);
+    } else {
+      inserts.push_back(slot.changed.get());
+    }
+  });
+  if (!erased.empty()) {
+    static const std::string sql = delete_by_keys<Record>();
+    connection_->post(sql, key_parameters<typename Record::Key>(erased));
+  }
+  post_inserts<Record>(std::move(inserts));
+  post_updates<Record>(std::move(updates));
+}
+
+template <class Event>
+void PostgresSession::post_events(const std::vector<Event>& events) {
+  if (events.empty()) return;
+  static const std::string sql = insert_statement<Event>();
+  std::vector<const Event*> records;
+  for (const auto& event : events) records.push_back(&event);
+  connection_->post(sql, settings_.row_types->of<Event>().parameters(records));
+}
+
+template <class Event>
+void PostgresSession::post_trim(std::int64_t before_ms) {
+  static const std::string table = Event::table;
+  static const std::string sql =
+      "delete from " + table + " where occurred_at_ms<$1::int8 and event_id in (" + "select event_id from " +
+      table + " where event_id<(select max(event_id) from " + table + ") order by event_id limit $2::int8)";
+  connection_->post(sql, Parameters().add(before_ms).add(kTrimmedPerStep));
+}
+
+void PostgresSession::post_counts(const Unit& unit) {
+  std::vector<std::pair<LaneCountKey, std::int64_t>> deltas;
+  for (const auto& delta : unit.count_deltas()) {
+    if (delta.second != 0) deltas.push_back(delta);
+  }
+  if (deltas.empty()) return;
+  Parameters parameters;
+  parameters.add_array<std::string>(
+      deltas, [](std::string& bytes, const auto& delta) { append_value(bytes, delta.first.lane_id); });
+  parameters.add_array<PublicState>(
+      deltas, [](std::string& bytes, const auto& delta) { append_value(bytes, delta.first.public_state); });
+  parameters.add_array<std::int64_t>(
+      deltas, [](std::string& bytes, const auto& delta) { append_value(bytes, delta.second); });
+  parameters.add(writer_);
+  connection_->post(
+      "insert into ff_lane_count(lane_id,public_state,writer,executions) "
+      "select lane_id,public_state,$4::int4,executions "
+      "from unnest($1::text[],$2::text[],$3::int8[]) as d(lane_id,public_state,executions) "
+      "on conflict (lane_id,public_state,writer) "
+      "do update set executions=ff_lane_count.executions+excluded.executions",
+      parameters);
+}
+
+void PostgresSession::commit(Unit& unit) {
+  if (!unit.purged().empty()) {
+    const std::vector<ExecutionId> purged(unit.purged().begin(), unit.purged().end());
+    for_each_type<OwnedRecords>([&]<class Record>() {
+      static const std::string sql =
+          std::string("delete from ") + Record::table +
+          " t using unnest($1::int4[],$2::uuid[]) as k(partition_key,execution_id) "
+          "where t.partition_key=k.partition_key and t.execution_id=k.execution_id";
+      connection_->post(sql, key_parameters<ExecutionId>(purged));
+    });
+  }
+  for_each_type<Records>([&]<class Record>() { post_changes<Record>(unit); });
+  bool has_events = false;
+  for_each_type<Events>([&]<class Event>() { has_events |= !unit.appended<Event>().empty(); });
+  if (has_events) {
+    // Says that ids after this one may be in use and not yet to be seen: see read_settled.
+    connection_->post(
+        "select pg_advisory_xact_lock_shared(('ff_event_id_seq'::regclass::oid::bigint<<32)|"
+        "((last_value-(not is_called)::int)&4294967295)) from ff_event_id_seq");
+  }
+  for_each_type<Events>([&]<class Event>() {
+    post_events(unit.appended<Event>());
+    if (unit.trim_before_ms()) post_trim<Event>(*unit.trim_before_ms());
+  });
+  post_counts(unit);
+  connection_->post("select txid_current()", {}, [this](const Rows& rows) {
+    transaction_ = static_cast<std::uint32_t>(rows.get<std::int64_t>(0, 0));
+  });
+  connection_->post("commit");
+  try {
+    connection_->flush();
+  } catch (StoreFailure& failure) {
+    if (connection_->is_broken()) {
+      failure.retry = Retry::never;
+      failure.error.code = ErrorCode::unavailable;
+      failure.error.advice += " It is not known whether this call was stored; repeating it is safe.";
+    }
+    throw;
+  }
+  in_transaction_ = false;
+  remember(unit);
+}
+
+void PostgresSession::remember(const Unit& unit) {
+  for (const auto& id : unit.purged()) settings_.cache->forget(id);
+  unit.for_each_dirty<Execution>([&](const Slot<Execution>& slot) { remember(unit, slot); });
+  unit.for_each_dirty<Route>([&](const Slot<Route>& slot) {
+    if (slot.changed && !slot.stored) remembered_routes_.erase(slot.changed->lane_id);
+  });
+}
+
+void PostgresSession::remember(const Unit& unit, const Slot<Execution>& slot) {
+  const auto& execution = slot.changed;
+  if (!execution || execution->state.lifecycle_phase == LifecyclePhase::terminal) {
+    settings_.cache->forget(slot.key);
+    return;
+  }
+  if (execution->offer_order) settings_.cursors->offered(execution->route_id, *execution->offer_order);
+  // A row that was locked and looked at, but not changed, is still what an earlier transaction wrote.
+  if (slot.stored && *slot.stored == *execution) return;
+  auto spec = unit.held<ExecutionSpec>(slot.key);
+  if (!spec) {
+    const auto before = settings_.cache->find(slot.key);
+    if (before) spec = before->spec;
+  }
+  if (spec && spec->payload.data.size() > kLargestCachedPayload) spec.reset();
+  settings_.cache->put(slot.key, {execution, transaction_, std::move(spec)});
+}
+
+void PostgresSession::rollback() noexcept {
+  if (!std::exchange(in_transaction_, false)) return;
+  try {
+    if (!connection_ || connection_->is_broken()) return;
+    connection_->post("rollback");
+    // Nobody needs to wait for the answer.
+    connection_->send();
+  } catch (const StoreFailure&) {
+    connection_.reset();
+  }
+}
+
+}  // namespace flowfabric::store::postgres

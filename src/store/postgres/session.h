@@ -1,0 +1,129 @@
+// One PostgreSQL connection as a session. What a batch wants is posted together and read in one round trip;
+// what it changed is written as one statement per table and kind of change, together with the commit, in
+// another.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+#include "store/postgres/claim_cursors.h"
+#include "store/postgres/execution_cache.h"
+#include "store/postgres/row_types.h"
+
+namespace flowfabric::store::postgres {
+
+enum class Access { read, write };
+
+struct SessionSettings {
+  ConnectionSettings connection;
+  std::function<std::int64_t()> now_ms;  // replaces the database's clock
+  std::shared_ptr<const RowTypes> row_types;
+  std::shared_ptr<ClaimCursors> cursors;
+  std::shared_ptr<ExecutionCache> cache;
+};
+
+class PostgresSession final : public Session {
+ public:
+  PostgresSession(SessionSettings settings, Access access);
+
+  bool loads_instantly() const override { return false; }
+  bool has_other_writers() const override { return access_ == Access::write; }
+  const std::vector<Route>* remembered_routes(const std::string& lane) const override;
+
+  std::uint64_t round_trips() const override {
+    return round_trips_ + (connection_ ? connection_->round_trips() : 0);
+  }
+  std::int64_t begin(core::Unit& unit) override;
+  void load(core::Unit& unit) override;
+  void commit(core::Unit& unit) override;
+  void rollback() noexcept override;
+  Agenda agenda(const std::vector<std::string>& waiting_lanes) override;
+
+  std::vector<DueKey> due(std::int64_t now_ms, std::size_t limit) override;
+  std::optional<std::int64_t> next_due() override;
+  std::vector<ExecutionId> purgeable(std::int64_t now_ms, std::size_t limit) override;
+  std::vector<Attempt> attempts_of(const ExecutionId& id) override;
+  std::map<PublicState, std::int64_t> count_lane(const std::string& lane) override;
+  std::map<LaneCountKey, std::int64_t> count_executions() override;
+  std::map<LaneCountKey, std::int64_t> lane_counts() override;
+  std::vector<core::ListPosition> scan(const ListScan& scan) override;
+  std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) override;
+  std::vector<Group> groups(const GroupFilter& filter, std::size_t limit) override;
+  std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) override;
+  std::optional<std::int64_t> oldest_event() override;
+  void fill(AnyKeyPage page) override;
+  void fill(AnyEventPage page) override;
+
+ private:
+  Connection& connected();
+  void post_clock();
+
+  // ---- loading ----
+  void post_wanted(core::Unit& unit);
+  template <class Record>
+  void post_records(core::Unit& unit);
+  template <class Record>
+  void post_locks(core::Unit& unit);
+  void post_routes(core::Unit& unit, const std::string& lane);
+  std::vector<ExecutionId> post_cached(core::Unit& unit, std::vector<ExecutionId> ids);
+  void take_cached(core::Unit& unit, const std::vector<ExecutionId>& ids, const Rows& rows);
+
+  // A scan for offers, as its rows come in.
+  struct Offers {
+    core::OfferScan scan;
+    ClaimCursors::Start start;
+    bool by_cache{};  // only keys and versions were asked for
+    std::vector<std::shared_ptr<const Execution>> rows{};
+    std::map<ExecutionId, std::size_t> missing{};  // their places
+  };
+  void post_offers(core::Unit& unit, const core::OfferScan& scan);
+  void take_offers(core::Unit& unit, std::shared_ptr<Offers> offers, const Rows& rows);
+  void post_missing(core::Unit& unit, std::shared_ptr<Offers> offers);
+  void put_offers(core::Unit& unit, Offers& offers);
+  std::shared_ptr<const Execution> take_offer(core::Unit& unit, const Rows& rows, int row);
+  void post_answer(core::Unit& unit, const core::WorkersOf& question);
+  void post_answer(core::Unit& unit, const core::BlockedOnRoute& question);
+  bool post_remembered(core::Unit& unit, const GroupKey& key);
+
+  // ---- writing ----
+  template <class Record>
+  void post_changes(core::Unit& unit);
+  template <class Record>
+  void post_inserts(std::vector<const Record*> records);
+  template <class Record>
+  void post_updates(std::vector<const core::Slot<Record>*> slots);
+  template <class Event>
+  void post_events(const std::vector<Event>& events);
+  template <class Event>
+  void post_trim(std::int64_t before_ms);
+  void post_counts(const core::Unit& unit);
+  void remember(const core::Unit& unit);
+  void remember(const core::Unit& unit, const core::Slot<Execution>& slot);
+
+  // ---- reading ----
+  template <class Struct>
+  std::vector<Struct> rows(const std::string& sql, const Parameters& parameters = {});
+  std::map<LaneCountKey, std::int64_t> counts(const std::string& sql);
+  void begin_reading();
+  template <class Event>
+  bool read_settled(EventPage<Event>& page);
+
+  const SessionSettings settings_;
+  const Access access_;
+  const std::int32_t writer_;  // of the lane counts
+  std::unique_ptr<Connection> connection_;
+  std::uint64_t round_trips_{0};  // of connections that were lost
+  bool in_transaction_{false};
+  std::int64_t now_ms_{0};
+  std::unordered_map<std::string, std::vector<Route>> remembered_routes_;
+  // Groups never change and are never removed.
+  std::unordered_map<std::int64_t, std::shared_ptr<const Group>> remembered_groups_;
+  std::vector<core::OfferScan> short_scans_;
+  std::vector<std::shared_ptr<Offers>> incomplete_;
+  // Routes whose offers were mostly not in the cache, and how many scans to go before it is tried again.
+  std::unordered_map<std::int64_t, int> uncached_routes_;
+  std::uint32_t transaction_{0};
+};
+
+}  // namespace flowfabric::store::postgres

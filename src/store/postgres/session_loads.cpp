@@ -1,0 +1,287 @@
+// What a batch wants, posted together and read in one round trip.
+#include <algorithm>
+
+#include "store/postgres/session.h"
+#include "store/postgres/statements.h"
+
+namespace flowfabric::store::postgres {
+
+namespace {
+
+using core::OfferScan;
+using core::Unit;
+
+constexpr std::size_t kMaxRemembered = 10'000;
+constexpr int kUncachedScans = 32;
+constexpr const char* kVersionColumns = "t.partition_key,t.execution_id,t.xmin";
+
+template <class Key>
+void make_distinct(std::vector<Key>& keys) {
+  std::ranges::sort(keys);
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+}
+
+// What whoever takes an offer needs: the execution, and what was submitted.
+std::string offer_columns() {
+  return columns_of<Execution>("t") + "," + columns_of<ExecutionSpec>("s");
+}
+std::string join_spec() {
+  return " join ff_exec_spec s on " + same_key<ExecutionSpec>("t", "s");
+}
+
+// The scan of a route's offers: from an order on, or behind a place; for looking, or for taking.
+class OfferStatements {
+ public:
+  OfferStatements(const std::string& columns, const std::string& join) {
+    const std::string from = "select " + columns + " from ff_exec_core t" + join +
+                             " where t.route_id=$1::int8 and t.offer_order is not null and ";
+    const std::string order =
+        " order by t.route_id,t.offer_order,t.partition_key,t.execution_id limit $2::int8";
+    for (const bool behind : {false, true}) {
+      const std::string start =
+          behind ? "(t.offer_order,t.partition_key,t.execution_id)>($3::int8,$4::int4,$5::uuid)"
+                 : "t.offer_order>=$3::int8";
+      at(behind, false) = from + start + order;
+      at(behind, true) = at(behind, false) + " for update of t skip locked";
+    }
+  }
+  const std::string& choose(bool behind, bool locks) const { return statements_[behind * 2 + locks]; }
+
+ private:
+  std::string& at(bool behind, bool locks) { return statements_[behind * 2 + locks]; }
+  std::array<std::string, 4> statements_;
+};
+
+// Of a row that was asked for its version.
+std::uint32_t version(const Rows& rows, int row) {
+  return number_from<std::uint32_t>(rows.bytes(row, 2), "xmin");
+}
+
+template <class Record>
+constexpr bool is_locked_when_read = !is_shared<Record> && !is_guarded<Record>;
+
+}  // namespace
+
+void PostgresSession::load(Unit& unit) {
+  for (;;) {
+    post_wanted(unit);
+    // A scan that started at the cursor and came back short starts again from the beginning.
+    for (const auto& scan : std::exchange(short_scans_, {})) post_offers(unit, scan);
+    for (auto& offers : std::exchange(incomplete_, {})) post_missing(unit, std::move(offers));
+    if (connection_->is_idle()) return;
+    connection_->flush();
+  }
+}
+
+void PostgresSession::post_wanted(Unit& unit) {
+  for_each_type<Records>([&]<class Record>() { post_records<Record>(unit); });
+  for_each_type<SharedRecords>([&]<class Record>() { post_locks<Record>(unit); });
+  for_each_type<core::Questions>([&]<class Question>() {
+    for (const auto& question : std::exchange(unit.wanted_answers<Question>(), {})) {
+      post_answer(unit, question);
+    }
+  });
+  auto lanes = std::exchange(unit.wanted_routes(), {});
+  make_distinct(lanes);
+  for (const auto& lane : lanes) post_routes(unit, lane);
+  for (const auto& scan : std::exchange(unit.wanted_offers(), {})) post_offers(unit, scan);
+}
+
+bool PostgresSession::post_remembered(Unit& unit, const GroupKey& key) {
+  const auto it = remembered_groups_.find(key.group_id);
+  if (it == remembered_groups_.end()) return false;
+  unit.put<Group>(key, it->second);
+  return true;
+}
+
+template <class Record>
+void PostgresSession::post_records(Unit& unit) {
+  using Key = typename Record::Key;
+  if (unit.wanted<Record>().empty()) return;
+  auto keys = std::exchange(unit.wanted<Record>(), {});
+  make_distinct(keys);
+  if constexpr (std::is_same_v<Record, Group>) {
+    std::erase_if(keys, [&](const Key& key) { return post_remembered(unit, key); });
+    if (keys.empty()) return;
+  }
+  if constexpr (std::is_same_v<Record, Execution>) {
+    if (access_ == Access::write) keys = post_cached(unit, std::move(keys));
+    if (keys.empty()) return;
+  }
+  static const std::string locking = select_by_keys<Record>(true);
+  static const std::string looking = select_by_keys<Record>(false);
+  const bool lock = access_ == Access::write && is_locked_when_read<Record>;
+  const auto parameters = key_parameters<Key>(keys);
+  connection_->post(lock ? locking : looking, parameters, [this, &unit, keys](const Rows& found) {
+    for (int row = 0; row < found.size(); ++row) {
+      auto record = std::make_shared<const Record>(found.get_struct<Record>(row));
+      if constexpr (std::is_same_v<Record, Group>) {
+        if (remembered_groups_.size() < kMaxRemembered) remembered_groups_[record->group_id] = record;
+      }
+      const auto key = record->key();
+      unit.put<Record>(key, std::move(record));
+    }
+    // The rest is not there.
+    for (const auto& key : keys) unit.put<Record>(key, nullptr);
+  });
+}
+
+template <class Record>
+void PostgresSession::post_locks(Unit& unit) {
+  using Key = typename Record::Key;
+  if (unit.wanted_locks<Record>().empty()) return;
+  auto keys = std::exchange(unit.wanted_locks<Record>(), {});
+  make_distinct(keys);
+  static const std::string sql = select_by_keys<Record>(true);
+  connection_->post(sql, key_parameters<Key>(keys), [&unit, keys](const Rows& found) {
+    std::map<Key, std::shared_ptr<const Record>> records;
+    for (int row = 0; row < found.size(); ++row) {
+      auto record = std::make_shared<const Record>(found.get_struct<Record>(row));
+      records[record->key()] = record;
+    }
+    for (const auto& key : keys) unit.put_locked<Record>(key, records[key]);
+  });
+}
+
+void PostgresSession::post_routes(Unit& unit, const std::string& lane) {
+  static const std::string sql = "select " + column_list<Route>() + " from ff_route where lane_id=$1::text";
+  connection_->post(sql, Parameters().add(lane), [this, &unit, lane](const Rows& found) {
+    if (remembered_routes_.size() >= kMaxRemembered) remembered_routes_.clear();
+    remembered_routes_[lane] = found.all<Route>();
+    unit.put_routes(lane, remembered_routes_[lane]);
+  });
+}
+
+// Locks those that are in the cache and asks only for their versions. Gives back the others.
+std::vector<ExecutionId> PostgresSession::post_cached(Unit& unit, std::vector<ExecutionId> ids) {
+  static const std::string sql = select_by_keys<Execution>(kVersionColumns, /*lock=*/true);
+  const auto cached =
+      std::ranges::partition(ids, [&](const ExecutionId& id) { return !settings_.cache->find(id); });
+  std::vector<ExecutionId> known(cached.begin(), cached.end());
+  ids.erase(cached.begin(), cached.end());
+  if (known.empty()) return ids;
+  std::ranges::sort(known);
+  connection_->post(sql, key_parameters<ExecutionId>(known),
+                    [this, &unit, known](const Rows& found) { take_cached(unit, known, found); });
+  return ids;
+}
+
+void PostgresSession::take_cached(Unit& unit, const std::vector<ExecutionId>& ids, const Rows& found) {
+  std::map<ExecutionId, std::uint32_t> versions;
+  for (int row = 0; row < found.size(); ++row)
+    versions[found.get_struct<ExecutionId>(row)] = version(found, row);
+  for (const auto& id : ids) {
+    const auto it = versions.find(id);
+    const auto cached = settings_.cache->find(id);
+    if (it == versions.end()) {
+      settings_.cache->forget(id);
+      unit.put<Execution>(id, nullptr);
+    } else if (cached && cached->written_by == it->second) {
+      unit.put<Execution>(id, cached->execution);
+      if (cached->spec) unit.put<ExecutionSpec>(id, cached->spec);
+    } else {
+      settings_.cache->forget(id);
+      unit.want<Execution>(id);
+    }
+  }
+}
+
+void PostgresSession::post_offers(Unit& unit, const OfferScan& scan) {
+  static const OfferStatements whole(offer_columns(), join_spec());
+  static const OfferStatements keys(kVersionColumns, "");
+  const bool locks = access_ == Access::write;
+  auto offers = std::make_shared<Offers>(Offers{.scan = scan, .start = {}});
+  if (locks && !scan.after) offers->start = settings_.cursors->start(scan.route_id);
+  auto& uncached = uncached_routes_[scan.route_id];
+  offers->by_cache = locks && uncached == 0;
+  if (uncached > 0) --uncached;
+  Parameters parameters;
+  parameters.add(scan.route_id).add(static_cast<std::int64_t>(scan.limit));
+  if (scan.after)
+    parameters.add(scan.after->order).add_fields(scan.after->execution_id);
+  else
+    parameters.add(offers->start.order);
+  const auto& sql = (offers->by_cache ? keys : whole).choose(scan.after.has_value(), locks);
+  connection_->post(sql, parameters,
+                    [this, &unit, offers](const Rows& found) { take_offers(unit, offers, found); });
+}
+
+void PostgresSession::take_offers(Unit& unit, std::shared_ptr<Offers> offers, const Rows& found) {
+  const auto count = static_cast<std::size_t>(found.size());
+  const bool is_short = count < offers->scan.limit && offers->start.order != ClaimCursors::kBeginning;
+  if (is_short && settings_.cursors->look_again(offers->scan.route_id)) {
+    short_scans_.push_back(offers->scan);
+    return;
+  }
+  offers->rows.resize(count);
+  for (int row = 0; row < found.size(); ++row) {
+    auto& offer = offers->rows[static_cast<std::size_t>(row)];
+    if (!offers->by_cache) {
+      offer = take_offer(unit, found, row);
+      continue;
+    }
+    const auto id = found.get_struct<ExecutionId>(row);
+    const auto cached = settings_.cache->find(id);
+    if (cached && cached->spec && cached->written_by == version(found, row)) {
+      unit.put<ExecutionSpec>(id, cached->spec);
+      offer = cached->execution;
+    } else {
+      offers->missing.emplace(id, static_cast<std::size_t>(row));
+    }
+  }
+  if (offers->missing.size() * 4 > count) uncached_routes_[offers->scan.route_id] = kUncachedScans;
+  if (offers->missing.empty())
+    put_offers(unit, *offers);
+  else
+    incomplete_.push_back(std::move(offers));
+}
+
+// The rows are locked already.
+void PostgresSession::post_missing(Unit& unit, std::shared_ptr<Offers> offers) {
+  static const std::string sql = "select " + offer_columns() + " from " + keys_as_rows<Execution>() +
+                                 " join ff_exec_core t on " + same_key<Execution>("t", "k") + join_spec();
+  std::vector<ExecutionId> ids;
+  for (const auto& [id, place] : offers->missing) ids.push_back(id);
+  connection_->post(sql, key_parameters<ExecutionId>(ids), [this, &unit, offers](const Rows& found) {
+    for (int row = 0; row < found.size(); ++row) {
+      auto offer = take_offer(unit, found, row);
+      offers->rows[offers->missing.at(offer->key())] = offer;
+    }
+    put_offers(unit, *offers);
+  });
+}
+
+std::shared_ptr<const Execution> PostgresSession::take_offer(Unit& unit, const Rows& found, int row) {
+  constexpr int after_execution = static_cast<int>(column_count<Execution>());
+  auto execution = std::make_shared<const Execution>(found.get_struct<Execution>(row));
+  unit.put<ExecutionSpec>(execution->key(), std::make_shared<const ExecutionSpec>(
+                                                found.get_struct<ExecutionSpec>(row, after_execution)));
+  return execution;
+}
+
+void PostgresSession::put_offers(Unit& unit, Offers& offers) {
+  std::erase(offers.rows, nullptr);
+  if (!offers.scan.after && access_ == Access::write) {
+    const auto first = offers.rows.empty() ? std::nullopt : offers.rows.front()->offer_order;
+    settings_.cursors->found(offers.scan.route_id, offers.start, first);
+  }
+  unit.put_offers(offers.scan, std::move(offers.rows));
+}
+
+void PostgresSession::post_answer(Unit& unit, const core::WorkersOf& question) {
+  connection_->post("select namespace,worker_instance_id from ff_worker_registry where namespace=$1::text",
+                    Parameters().add(question.namespace_), [&unit, question](const Rows& found) {
+                      unit.put_answer(question, found.all<WorkerKey>());
+                    });
+}
+
+void PostgresSession::post_answer(Unit& unit, const core::BlockedOnRoute& question) {
+  connection_->post(
+      "select partition_key,execution_id from ff_exec_core "
+      "where eligibility_state='blocked_by_route' and route_id=$1::int8 "
+      "order by route_id,created_at_ms,partition_key,execution_id limit $2::int8",
+      Parameters().add(question.route_id).add(static_cast<std::int64_t>(question.limit)),
+      [&unit, question](const Rows& found) { unit.put_answer(question, found.all<ExecutionId>()); });
+}
+
+}  // namespace flowfabric::store::postgres

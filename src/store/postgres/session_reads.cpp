@@ -1,0 +1,347 @@
+// The questions that a session answers from its indexes.
+#include <thread>
+
+#include "store/postgres/session.h"
+#include "store/postgres/statements.h"
+
+namespace flowfabric::store::postgres {
+
+namespace {
+
+constexpr const char* kPosition = "created_at_ms,partition_key,execution_id";
+// How long a reader of events waits for transactions that are still open, so that callers find their own.
+constexpr std::chrono::milliseconds kSettling{100};
+constexpr std::chrono::milliseconds kSettlingStep{2};
+
+std::int64_t as_limit(std::size_t limit) {
+  return static_cast<std::int64_t>(std::min<std::size_t>(limit, std::numeric_limits<std::int64_t>::max()));
+}
+
+struct ListSql {
+  std::string from;   // with the conditions that choose the index
+  std::string first;  // the columns before the position in that index
+  int parameters;     // of the conditions
+};
+
+// Every index on a hot row is paid for with every change of it, so there is none for everything by age: the
+// groups and states, which have one, are walked side by side.
+ListSql list_sql(const ListScan::Everything&) {
+  return {"ff_exec_core where group_id=g.group_id and public_state=s.state", "group_id,public_state,", 1};
+}
+ListSql list_sql(const ListScan::InGroup&) {
+  return {"ff_exec_core where group_id=$1::int8 and public_state=$2::text", "group_id,public_state,", 2};
+}
+ListSql list_sql(const ListScan::InFlow&) {
+  return {"ff_exec_core where flow_id=$1::uuid", "flow_id,", 1};
+}
+ListSql list_sql(const ListScan::Tagged&) {
+  return {"ff_exec_tag where tag_key=$1::text and tag_value=$2::text", "tag_key,tag_value,", 2};
+}
+
+void add_list(Parameters& parameters, const ListScan::Everything&) {
+  parameters.add_array<std::string>(
+      enum_names<PublicState>, [](std::string& bytes, std::string_view name) { append_bytes(bytes, name); });
+}
+void add_list(Parameters& parameters, const ListScan::InGroup& group) {
+  parameters.add(group.group_id).add(group.state);
+}
+void add_list(Parameters& parameters, const ListScan::InFlow& flow) {
+  parameters.add(flow.flow_id);
+}
+void add_list(Parameters& parameters, const ListScan::Tagged& tag) {
+  parameters.add(tag.key).add(tag.value);
+}
+
+std::string parameter(int number) {
+  return "$" + std::to_string(number);
+}
+
+// "a desc,b desc"
+std::string ordered(std::string columns, bool descending) {
+  if (!descending) return columns;
+  for (std::size_t at = 0; (at = columns.find(',', at)) != columns.npos; at += 6) columns.insert(at, " desc");
+  return columns + " desc";
+}
+
+std::string list_statement(const ListScan& scan) {
+  const auto [from, first, count] = std::visit([](const auto& of) { return list_sql(of); }, scan.of);
+  const bool newest = scan.order == ListOrder::newest;
+  std::string sql = std::string("select ") + kPosition + " from " + from;
+  if (scan.after) {
+    sql += std::string(" and (") + kPosition + ")" + (newest ? "<" : ">") + "(" + parameter(count + 2) +
+           "::int8," + parameter(count + 3) + "::int4," + parameter(count + 4) + "::uuid)";
+  }
+  const std::string limit = " limit " + parameter(count + 1) + "::int8";
+  sql += " order by " + ordered(first + kPosition, newest) + limit;
+  if (!std::holds_alternative<ListScan::Everything>(scan.of)) return sql;
+  return std::string("select ") + kPosition +
+         " from ff_exec_group g cross join unnest($1::text[]) as s(state) cross join lateral (" + sql +
+         ") as walk order by " + ordered(kPosition, newest) + limit;
+}
+
+// "(a,b)>($2::int4,$3::uuid)", over the key columns.
+template <class Record>
+std::string keys_statement(bool goes_on) {
+  std::string sql = "select " + key_list<Record>() + " from " + Record::table;
+  if (goes_on) {
+    std::string marks;
+    int number = 1;
+    for_each_column<typename Record::Key>([&]<class Field>(std::string_view) {
+      marks += (marks.empty() ? "" : ",") + parameter(++number) + "::" + column_type<Field>().name;
+    });
+    sql += " where (" + key_list<Record>() + ")>(" + marks + ")";
+  }
+  return sql + " order by " + key_list<Record>() + " limit $1::int8";
+}
+
+// "least((select min(next_due_at_ms) from ff_route where …),…)"
+std::string next_due_expression() {
+  std::string list = "(select min(purge_at_ms) from ff_exec_core where purge_at_ms is not null)";
+  for_each_type<ClockedRecords>([&]<class Record>() {
+    list += std::string(",(select min(next_due_at_ms) from ") + Record::table +
+            " where next_due_at_ms is not null)";
+  });
+  return "least(" + list + ")";
+}
+
+// The newest event of each log always stays.
+std::string oldest_event_expression() {
+  std::string list;
+  for_each_type<Events>([&]<class Event>() {
+    const std::string table = Event::table;
+    list += (list.empty() ? "" : ",") + std::string("(select occurred_at_ms from ") + table +
+            " where event_id=(select min(event_id) from " + table +
+            ") and event_id<(select max(event_id) from " + table + "))";
+  });
+  return "least(" + list + ")";
+}
+
+}  // namespace
+
+template <class Struct>
+std::vector<Struct> PostgresSession::rows(const std::string& sql, const Parameters& parameters) {
+  std::vector<Struct> found;
+  connection_->run(sql, parameters, [&](const Rows& rows) { found = rows.all<Struct>(); });
+  return found;
+}
+
+Agenda PostgresSession::agenda(const std::vector<std::string>& waiting_lanes) {
+  static const std::string sql =
+      "select (extract(epoch from clock_timestamp())*1000)::bigint," + next_due_expression() + "," +
+      oldest_event_expression() + "," + columns_of<Route>("r") +
+      " from (select 1) as one left join ff_route r on r.lane_id=any($1::text[]) and exists(select 1 from "
+      "ff_exec_core where route_id=r.route_id and offer_order is not null)";
+  Agenda agenda;
+  Parameters parameters;
+  parameters.add_array<std::string>(
+      waiting_lanes, [](std::string& bytes, const std::string& lane) { append_value(bytes, lane); });
+  connected().run(sql, parameters, [&](const Rows& rows) {
+    rows.read(0, 0, agenda.now_ms);
+    rows.read(0, 1, agenda.next_due);
+    rows.read(0, 2, agenda.oldest_event);
+    for (int row = 0; row < rows.size() && !rows.is_null(row, 3); ++row) {
+      agenda.offered.push_back(rows.get_struct<Route>(row, 3));
+    }
+  });
+  if (settings_.now_ms) agenda.now_ms = settings_.now_ms();
+  return agenda;
+}
+
+// What another server is busy with is not for this one: its rows are locked, and skipped.
+std::vector<DueKey> PostgresSession::due(std::int64_t now_ms, std::size_t limit) {
+  std::vector<DueKey> keys;
+  rollback();
+  connection_->post("begin isolation level read committed");
+  in_transaction_ = true;
+  for_each_type<ClockedRecords>([&]<class Record>() {
+    using Key = typename Record::Key;
+    static const std::string sql = "select " + key_list<Record>() + " from " + Record::table +
+                                   " where next_due_at_ms<=$1::int8 order by next_due_at_ms limit $2::int8 "
+                                   "for key share skip locked";
+    connection_->post(sql, Parameters().add(now_ms).add(as_limit(limit)), [&keys](const Rows& rows) {
+      for (auto& key : rows.all<Key>()) keys.emplace_back(Due<Record>{std::move(key)});
+    });
+  });
+  connection_->flush();
+  return keys;
+}
+
+std::optional<std::int64_t> PostgresSession::next_due() {
+  static const std::string sql = "select " + next_due_expression();
+  std::optional<std::int64_t> due;
+  connection_->run(sql, {}, [&](const Rows& rows) { rows.read(0, 0, due); });
+  return due;
+}
+
+std::optional<std::int64_t> PostgresSession::oldest_event() {
+  static const std::string sql = "select " + oldest_event_expression();
+  std::optional<std::int64_t> oldest;
+  connection_->run(sql, {}, [&](const Rows& rows) { rows.read(0, 0, oldest); });
+  return oldest;
+}
+
+std::vector<ExecutionId> PostgresSession::purgeable(std::int64_t now_ms, std::size_t limit) {
+  return rows<ExecutionId>(
+      "select partition_key,execution_id from ff_exec_core where purge_at_ms<=$1::int8 order by purge_at_ms "
+      "limit $2::int8",
+      Parameters().add(now_ms).add(as_limit(limit)));
+}
+
+std::vector<ListedExecution> PostgresSession::listed(const std::vector<core::ListPosition>& positions) {
+  if (positions.empty()) return {};
+  static const std::string sql =
+      "select " + columns_of<ListedExecution>("t") +
+      " from unnest($1::int4[],$2::uuid[]) with ordinality as k(partition_key,execution_id,place) "
+      "join ff_exec_core t on " +
+      same_key<ListedExecution>("t", "k") + " order by k.place";
+  std::vector<ExecutionId> ids;
+  for (const auto& position : positions) ids.push_back(position.execution_id);
+  return rows<ListedExecution>(sql, key_parameters<ExecutionId>(ids));
+}
+
+std::vector<Attempt> PostgresSession::attempts_of(const ExecutionId& id) {
+  static const std::string sql = "select " + column_list<Attempt>() +
+                                 " from ff_attempt where partition_key=$1::int4 and execution_id=$2::uuid "
+                                 "order by partition_key,execution_id,attempt_index";
+  return rows<Attempt>(sql, Parameters().add_fields(id));
+}
+
+std::map<LaneCountKey, std::int64_t> PostgresSession::counts(const std::string& sql) {
+  std::map<LaneCountKey, std::int64_t> counts;
+  connection_->run(sql, {}, [&](const Rows& rows) {
+    for (int row = 0; row < rows.size(); ++row) {
+      rows.read(row, 2, counts[rows.get_struct<LaneCountKey>(row)]);
+    }
+  });
+  return counts;
+}
+
+std::map<PublicState, std::int64_t> PostgresSession::count_lane(const std::string& lane) {
+  std::map<PublicState, std::int64_t> counts;
+  connection_->run(
+      "select public_state,sum(executions)::int8 from ff_lane_count where lane_id=$1::text "
+      "group by public_state having sum(executions)<>0",
+      Parameters().add(lane), [&](const Rows& rows) {
+        for (int row = 0; row < rows.size(); ++row) {
+          rows.read(row, 1, counts[rows.get<PublicState>(row, 0)]);
+        }
+      });
+  return counts;
+}
+
+std::map<LaneCountKey, std::int64_t> PostgresSession::count_executions() {
+  return counts("select lane_id,public_state,count(*) from ff_exec_core group by lane_id,public_state");
+}
+
+std::map<LaneCountKey, std::int64_t> PostgresSession::lane_counts() {
+  return counts(
+      "select lane_id,public_state,sum(executions)::int8 from ff_lane_count group by lane_id,public_state");
+}
+
+std::vector<core::ListPosition> PostgresSession::scan(const ListScan& scan) {
+  Parameters parameters;
+  std::visit([&](const auto& of) { add_list(parameters, of); }, scan.of);
+  parameters.add(as_limit(scan.limit));
+  if (scan.after) parameters.add_fields(*scan.after);
+  return rows<core::ListPosition>(list_statement(scan), parameters);
+}
+
+std::vector<Group> PostgresSession::groups(const GroupFilter& filter, std::size_t limit) {
+  // An empty text is stored as null.
+  static const std::string sql = "select " + column_list<Group>() +
+                                 " from ff_exec_group where ($2::text is null or lane_id=$2::text)"
+                                 " and ($3::text is null or coalesce(namespace,'')=$3::text)"
+                                 " and ($4::text is null or coalesce(execution_kind,'')=$4::text)"
+                                 " order by group_id limit $1::int8";
+  return rows<Group>(sql, Parameters()
+                              .add(as_limit(limit))
+                              .add(filter.lane_id)
+                              .add(filter.namespace_)
+                              .add(filter.execution_kind));
+}
+
+std::vector<ExecutionId> PostgresSession::expired_leases(const ExpiredLeaseScan& scan) {
+  // Those that were found expired have an index of their own; those that were not yet are due.
+  const std::string conditions =
+      " and lease_expires_at_ms<=$1::int8 and ($2::text is null or coalesce(namespace,'')=$2::text)"
+      " and ($4::int8 is null or "
+      "(lease_expires_at_ms,partition_key,execution_id)>($4::int8,$5::int4,$6::uuid))";
+  const std::string columns =
+      "select lease_expires_at_ms,partition_key,execution_id from ff_exec_core where ";
+  static const std::string sql = "select partition_key,execution_id from (" + columns +
+                                 "ownership_state='lease_expired_reclaimable'" + conditions + " union all " +
+                                 columns + "next_due_at_ms<=$7::int8 and ownership_state='leased'" +
+                                 conditions +
+                                 ") as expired order by lease_expires_at_ms,partition_key,execution_id "
+                                 "limit $3::int8";
+  Parameters parameters;
+  parameters.add(scan.as_of_ms).add(scan.namespace_).add(as_limit(scan.limit));
+  if (scan.after) {
+    parameters.add_fields(*scan.after);
+  } else {
+    parameters.add(std::optional<std::int64_t>())
+        .add(std::optional<std::int32_t>())
+        .add(std::optional<Uuid>());
+  }
+  parameters.add(scan.now_ms);
+  return rows<ExecutionId>(sql, parameters);
+}
+
+void PostgresSession::fill(AnyKeyPage any) {
+  std::visit(
+      [&]<class Record>(KeyPage<Record>* page) {
+        static const std::string first = keys_statement<Record>(false);
+        static const std::string next = keys_statement<Record>(true);
+        Parameters parameters;
+        parameters.add(as_limit(page->limit));
+        if (page->after) parameters.add_fields(*page->after);
+        page->found = rows<typename Record::Key>(page->after ? next : first, parameters);
+      },
+      any);
+}
+
+// Reads what no open transaction can still add to, and says whether that is all there is to see now.
+//
+// Writers draw event ids when all their locks are taken, and before that lock the last id drawn so far, in
+// shared mode, until they have ended. So every id up to the smallest one locked is settled: it is there to be
+// seen, or never will be. The sequence is read before the locks: whoever locks later draws later. The events
+// are read with a snapshot that is younger than both.
+template <class Event>
+bool PostgresSession::read_settled(EventPage<Event>& page) {
+  static const std::string settled_sql =
+      "select least(s.id,(select min(s.id-((s.id-l.objid::bigint)&4294967295)) from pg_locks l "
+      "where l.locktype='advisory' and l.classid='ff_event_id_seq'::regclass and l.objsubid=1 and l.granted "
+      "and l.database=(select oid from pg_database where datname=current_database()))) "
+      "from (select last_value-(not is_called)::int as id from ff_event_id_seq) as s";
+  static const std::string events_sql = "select " + column_list<Event>() + " from " + Event::table +
+                                        " where event_id>$1::int8 order by event_id limit $2::int8";
+  std::int64_t settled = 0;
+  connection_->run(settled_sql, {}, [&](const Rows& rows) { rows.read(0, 0, settled); });
+  begin_reading();
+  page.found = rows<Event>(events_sql, Parameters().add(page.after).add(as_limit(page.limit)));
+  const auto end =
+      std::ranges::find_if(page.found, [&](const Event& event) { return event.event_id > settled; });
+  const bool all = end == page.found.end();
+  page.found.erase(end, page.found.end());
+  return all;
+}
+
+void PostgresSession::begin_reading() {
+  connection_->post("begin isolation level repeatable read read only");
+  in_transaction_ = true;
+}
+
+void PostgresSession::fill(AnyEventPage any) {
+  std::visit(
+      [&]<class Event>(EventPage<Event>* page) {
+        const auto patience = std::chrono::steady_clock::now() + kSettling;
+        for (;;) {
+          rollback();
+          if (read_settled(*page) || std::chrono::steady_clock::now() >= patience) return;
+          std::this_thread::sleep_for(kSettlingStep);
+        }
+      },
+      any);
+}
+
+}  // namespace flowfabric::store::postgres

@@ -1,0 +1,45 @@
+// This very program, started again as another process, which says through a pipe what it does. It dies with
+// the test that started it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace flowfabric::e2e {
+
+class ChildProcess {
+ public:
+  // main.cpp knows what to do with the arguments; the last one that it gets is the end of the pipe.
+  explicit ChildProcess(std::vector<std::string> arguments);
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  bool is_speaking() const { return speaking_; }
+  // The lines that it said since the last time, none of them cut.
+  std::string take_lines();
+
+  void kill();       // SIGKILL
+  void terminate();  // SIGTERM, and waits for its end
+  bool was_killed() const;
+  bool ended_well() const;
+
+ private:
+  void run(std::vector<std::string> arguments, int pipe);
+  void listen(int pipe);
+  void end_by(int signal);
+
+  pid_t process_{-1};
+  int status_{};
+  std::thread reader_;
+  std::mutex mutex_;
+  std::string said_;
+  std::atomic<bool> speaking_{false};
+};
+
+}  // namespace flowfabric::e2e

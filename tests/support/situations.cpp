@@ -1,0 +1,7 @@
+#include "support/situations.h"
+
+namespace flowfabric::tests {
+
+template class SituationTests<EngineTest>;
+
+}  // namespace flowfabric::tests

@@ -1,0 +1,22 @@
+#include "support/test_store.h"
+
+#include <stdexcept>
+
+namespace flowfabric::tests {
+
+TestStore::TestStore(const std::string& name) {
+  if (name == "memory") {
+    url_ = "memory:";
+  } else if (name == "memory_deferred") {
+    url_ = "memory:?load=deferred";
+  } else if (name == "sqlite") {
+    // What survives a power loss is not the question here, so commits need not wait for the disk.
+    url_ = "sqlite:" + file() + "?synchronous=normal";
+  } else if (name == "postgres") {
+    url_ = database_.emplace().url();
+  } else {
+    throw std::invalid_argument("no store is called " + name);
+  }
+}
+
+}  // namespace flowfabric::tests

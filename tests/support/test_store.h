@@ -1,0 +1,27 @@
+// Where an engine under test keeps its data, by the name of a store. Must outlive the engine.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "support/postgres_database.h"
+#include "support/temporary_folder.h"
+
+namespace flowfabric::tests {
+
+class TestStore {
+ public:
+  // memory, memory_deferred, sqlite or postgres; it is empty.
+  explicit TestStore(const std::string& name);
+
+  const std::string& url() const { return url_; }
+  // Of SQLite.
+  std::string file() const { return folder_.file("flowfabric.db"); }
+
+ private:
+  TemporaryFolder folder_;
+  std::optional<PostgresDatabase> database_;
+  std::string url_;
+};
+
+}  // namespace flowfabric::tests
