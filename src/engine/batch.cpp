@@ -55,7 +55,10 @@ class BatchRun {
         }
         return;
       }
-      if (!again.empty()) session_.load(unit_);
+      if (!again.empty()) {
+        session_.load(unit_);
+        now_ms_ = std::max(now_ms_, session_.time_of_load().value_or(now_ms_));
+      }
       todo.swap(again);
     }
   }

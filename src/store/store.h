@@ -111,6 +111,9 @@ class Session : public core::Loader {
  public:
   // Starts a transaction, loads what the unit wants already, and tells the store's time.
   virtual std::int64_t begin(core::Unit& unit) = 0;
+  // The store's time after the last load, where that takes long enough to matter: what was loaded since the
+  // beginning may be younger than the beginning.
+  virtual std::optional<std::int64_t> time_of_load() const { return std::nullopt; }
   // Writes every change of the unit and makes it durable. A failure with code `unavailable` means that
   // nobody knows whether it was; any other means that it was not.
   virtual void commit(core::Unit& unit) = 0;

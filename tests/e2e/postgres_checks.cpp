@@ -36,8 +36,8 @@ void check_leases(const Number& number) {
   none("executions that ended under another lease than their last one",
        "select 1 from ff_attempt a join ff_exec_core e using (partition_key, execution_id) join "
        "(select partition_key, execution_id, max(lease_epoch) as latest from ff_lease_event group by 1, 2) "
-       "as l using (partition_key, execution_id) where a.attempt_state='ended_success' and "
-       "(a.lease_epoch<>e.lease_epoch or a.lease_epoch<>l.latest)");
+       "as l using (partition_key, execution_id) where (a.attempt_state='ended_success' or "
+       "a.attempt_index=e.attempt_index) and (a.lease_epoch<>e.lease_epoch or a.lease_epoch<>l.latest)");
   none("leases that ended twice",
        "select 1 from ff_lease_event where event_type in ('released','revoked') "
        "group by partition_key, execution_id, lease_epoch having count(*)>1");

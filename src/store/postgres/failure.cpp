@@ -71,6 +71,8 @@ constexpr Meaning kDuplicate{"", corruption, Retry::never,
 
 constexpr Meaning kOther{"", unavailable, Retry::never,
                          "PostgreSQL refused a statement; nothing was changed. Look into its log."};
+constexpr Meaning kBadParameter{"", invalid_input, Retry::never,
+                                "A parameter of the store's URL is not one that libpq takes: correct it."};
 constexpr Meaning kLost{"", unavailable, Retry::when_back, kAway};
 
 const Meaning& meaning_of(std::string_view state) {
@@ -98,7 +100,8 @@ std::string field(const PGresult* result, int code) {
 const Meaning& meaning_of_message(const std::string& message) {
   const auto says = [&](const char* words) { return message.find(words) != message.npos; };
   if (says("password authentication failed") || says("no password supplied")) return meaning_of("28P01");
-  if (says("does not exist")) return meaning_of(says("database") ? "3D000" : "28000");
+  if (says("does not exist")) return meaning_of(says("role \"") ? "28000" : "3D000");
+  if (message.starts_with("invalid ")) return kBadParameter;
   if (says("no pg_hba.conf entry") || says("authentication failed")) return meaning_of("28000");
   if (says("too many clients") || says("remaining connection slots") || says("too many connections"))
     return meaning_of("53300");

@@ -35,6 +35,7 @@ class PostgresSession final : public Session {
     return round_trips_ + (connection_ ? connection_->round_trips() : 0);
   }
   std::int64_t begin(core::Unit& unit) override;
+  std::optional<std::int64_t> time_of_load() const override { return now_ms_; }
   void load(core::Unit& unit) override;
   void commit(core::Unit& unit) override;
   void rollback() noexcept override;

@@ -69,6 +69,7 @@ void PostgresSession::load(Unit& unit) {
     for (const auto& scan : std::exchange(short_scans_, {})) post_offers(unit, scan);
     for (auto& offers : std::exchange(incomplete_, {})) post_missing(unit, std::move(offers));
     if (connection_->is_idle()) return;
+    post_clock();
     connection_->flush();
   }
 }

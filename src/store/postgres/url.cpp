@@ -1,5 +1,6 @@
 #include "store/postgres/url.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace flowfabric::store::postgres {
@@ -45,9 +46,20 @@ Result<bool> take(StoreSettings& settings, const std::string& name, const std::s
   return false;
 }
 
+// libpq would take the rest of a password for a host, and show it.
+bool has_stray_at(const std::string& url) {
+  const auto start = url.find("://") + 3;
+  const auto authority = url.substr(start, url.find_first_of("/?", start) - start);
+  return std::ranges::count(authority, '@') > 1;
+}
+
 }  // namespace
 
 Result<StoreSettings> parse_postgres_url(const std::string& url) {
+  if (has_stray_at(url)) {
+    return fail_with(ErrorCode::invalid_input, "store URL: more than one @ before the path",
+                     "Write an @ of the user's name or password as %40.");
+  }
   StoreSettings settings;
   const auto question = std::min(url.find('?'), url.size());
   std::string theirs;
