@@ -188,10 +188,9 @@ const Execution* find_lost(Unit& unit, const Execution& found, const Context& at
 
 std::uint32_t reclaim_cap(Unit& unit, const Execution& execution,
                           const std::optional<std::uint32_t>& asked_for) {
-  const auto& policy = unit.require<ExecutionSpec>(execution.key()).policy;
-  const bool in_policy =
-      policy.max_reclaim_count || (policy.timeout_policy && policy.timeout_policy->max_reclaim_count);
-  return in_policy ? execution.max_reclaim_count : asked_for.value_or(execution.max_reclaim_count);
+  // A policy that was submitted has a cap, if only the default one, and it wins.
+  const bool has_policy = unit.require<ExecutionSpec>(execution.key()).policy != ExecutionPolicy{};
+  return has_policy ? execution.max_reclaim_count : asked_for.value_or(execution.max_reclaim_count);
 }
 
 // The gate of both reclaim calls: an answer that ends the call, or nothing.

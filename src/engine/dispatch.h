@@ -140,6 +140,8 @@ void want(core::Unit& unit, const Request& request) {
 // Which operations should share a committer: those on one execution; and a worker's claims, so that those of
 // different workers are spread.
 inline std::size_t affinity(const CreateExecution& request) {
+  // Of several with the same key, the first is to be the one that counts.
+  if (!request.idempotency_key.empty()) return std::hash<std::string>{}(request.idempotency_key);
   return affinity_of(*request.execution_id);
 }
 inline std::size_t affinity(const ClaimTasks& request) {

@@ -65,8 +65,8 @@ std::string redacted_url(const std::string& url) {
   // scheme://user:password@host
   const auto authority = shown.find("://");
   if (authority != shown.npos) {
-    const auto end = std::min(shown.find_first_of("/?", authority + 3), shown.size());
-    const auto at = shown.rfind('@', end);
+    // The last @ there is: a password may hold what should have been written as %40 or %2F.
+    const auto at = shown.rfind('@');
     const auto colon = shown.find(':', authority + 3);
     if (at != shown.npos && at > authority && colon < at) shown.replace(colon + 1, at - colon - 1, "***");
   }

@@ -57,6 +57,7 @@ void PostgresSession::post_clock() {
 std::int64_t PostgresSession::begin(Unit& unit) {
   auto& connection = connected();
   in_transaction_ = true;
+  holds_locks_ = access_ == Access::write;
   // Of a batch that failed.
   short_scans_.clear();
   incomplete_.clear();
@@ -231,8 +232,12 @@ void PostgresSession::rollback() noexcept {
   try {
     if (!connection_ || connection_->is_broken()) return;
     connection_->post("rollback");
-    // Nobody needs to wait for the answer.
-    connection_->send();
+    // Locks must be gone before anybody is answered: a claim would skip what they hold. Otherwise nobody
+    // needs to wait.
+    if (holds_locks_)
+      connection_->flush();
+    else
+      connection_->send();
   } catch (const StoreFailure&) {
     connection_.reset();
   }

@@ -116,6 +116,7 @@ class PostgresSession final : public Session {
   std::unique_ptr<Connection> connection_;
   std::uint64_t round_trips_{0};  // of connections that were lost
   bool in_transaction_{false};
+  bool holds_locks_{false};
   std::int64_t now_ms_{0};
   std::unordered_map<std::string, std::vector<Route>> remembered_routes_;
   // Groups never change and are never removed.

@@ -153,6 +153,7 @@ std::vector<DueKey> PostgresSession::due(std::int64_t now_ms, std::size_t limit)
   rollback();
   connection_->post("begin isolation level read committed");
   in_transaction_ = true;
+  holds_locks_ = true;
   for_each_type<ClockedRecords>([&]<class Record>() {
     using Key = typename Record::Key;
     static const std::string sql = "select " + key_list<Record>() + " from " + Record::table +
@@ -329,6 +330,7 @@ bool PostgresSession::read_settled(EventPage<Event>& page) {
 void PostgresSession::begin_reading() {
   connection_->post("begin isolation level repeatable read read only");
   in_transaction_ = true;
+  holds_locks_ = false;
 }
 
 void PostgresSession::fill(AnyEventPage any) {

@@ -1,6 +1,5 @@
 #include "store/postgres/url.h"
 
-#include <algorithm>
 #include <charconv>
 
 namespace flowfabric::store::postgres {
@@ -48,17 +47,17 @@ Result<bool> take(StoreSettings& settings, const std::string& name, const std::s
 
 // libpq would take the rest of a password for a host, and show it.
 bool has_stray_at(const std::string& url) {
-  const auto start = url.find("://") + 3;
-  const auto authority = url.substr(start, url.find_first_of("/?", start) - start);
-  return std::ranges::count(authority, '@') > 1;
+  const auto authority_end = url.find_first_of("/?", url.find("://") + 3);
+  const auto first = url.find('@');
+  return first != url.npos && (first > authority_end || url.find('@', first + 1) != url.npos);
 }
 
 }  // namespace
 
 Result<StoreSettings> parse_postgres_url(const std::string& url) {
   if (has_stray_at(url)) {
-    return fail_with(ErrorCode::invalid_input, "store URL: more than one @ before the path",
-                     "Write an @ of the user's name or password as %40.");
+    return fail_with(ErrorCode::invalid_input, "store URL: an @ in the wrong place",
+                     "Write special characters of the user's name or password as %40 (@), %2F (/), %3F (?).");
   }
   StoreSettings settings;
   const auto question = std::min(url.find('?'), url.size());
@@ -78,7 +77,9 @@ Result<StoreSettings> parse_postgres_url(const std::string& url) {
   if (settings.connection.pooled) settings.notify = false;
   char* problem = nullptr;
   PQconninfoOption* parsed = PQconninfoParse(settings.connection.uri.c_str(), &problem);
-  const std::string words = problem ? problem : "";
+  std::string words = problem ? problem : "";
+  // What cannot be read may be a password.
+  if (words.find("percent-encoded") != words.npos) words.resize(words.find('"'));
   PQfreemem(problem);
   PQconninfoFree(parsed);
   if (parsed) return settings;
