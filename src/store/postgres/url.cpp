@@ -78,8 +78,8 @@ Result<StoreSettings> parse_postgres_url(const std::string& url) {
   char* problem = nullptr;
   PQconninfoOption* parsed = PQconninfoParse(settings.connection.uri.c_str(), &problem);
   std::string words = problem ? problem : "";
-  // What cannot be read may be a password.
-  if (words.find("percent-encoded") != words.npos) words.resize(words.find('"'));
+  // libpq quotes what it cannot read, and that may be a password; the name of a parameter is not.
+  if (!words.starts_with("invalid URI query parameter")) words = "cannot be read";
   PQfreemem(problem);
   PQconninfoFree(parsed);
   if (parsed) return settings;
