@@ -257,11 +257,13 @@ class Callers {
                           ? known.grant.kind
                           : dice_.pick({GrantKind::claim, GrantKind::resume, GrantKind::reclaim});
     if (kind == GrantKind::resume) return ClaimResumedExecution{.execution_id = id, .use = std::move(use)};
-    const auto few =
-        dice_.chance(15) ? std::optional(static_cast<std::uint32_t>(dice_.below(3))) : std::nullopt;
+    const auto few = [&](int percent) {
+      return dice_.chance(percent) ? std::optional(static_cast<std::uint32_t>(dice_.below(3))) : std::nullopt;
+    };
     if (kind == GrantKind::claim)
-      return ClaimExecution{.execution_id = id, .use = std::move(use), .expected_attempt_index = few};
-    return ReclaimExecution{.execution_id = id, .use = std::move(use), .max_reclaim_count = few};
+      return ClaimExecution{.execution_id = id, .use = std::move(use), .expected_attempt_index = few(15)};
+    // A cap of the caller counts only where there is no policy.
+    return ReclaimExecution{.execution_id = id, .use = std::move(use), .max_reclaim_count = few(70)};
   }
 
   // ---- operators ----
