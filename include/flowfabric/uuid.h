@@ -33,12 +33,14 @@ Uuid uuid_v7(std::int64_t now_ms, std::uint64_t random_high, std::uint64_t rando
 template <>
 struct std::hash<flowfabric::Uuid> {
   std::size_t operator()(const flowfabric::Uuid& uuid) const noexcept {
-    // Minted ids start with the time and end with randomness; caller-made ones may have either half
-    // constant, so both halves count.
+    // Minted ids start with the time and end with randomness; caller-made ones may differ in any few bytes
+    // only. So every byte counts, and reaches the hash's lowest bits too.
     std::uint64_t high = 0;
     std::uint64_t low = 0;
     std::memcpy(&high, uuid.bytes.data(), 8);
     std::memcpy(&low, uuid.bytes.data() + 8, 8);
-    return (high * 0x9E3779B97F4A7C15ULL) ^ low;
+    std::uint64_t mixed = (high * 0x9E3779B97F4A7C15ULL) ^ low;
+    for (int round = 0; round < 2; ++round) mixed = (mixed ^ (mixed >> 32)) * 0xD6E8FEB86659FD93ULL;
+    return mixed ^ (mixed >> 32);
   }
 };

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/random.h"
 
@@ -51,6 +53,23 @@ TEST(Uuid, OrdersByItsBytes) {
             *Uuid::parse("00000000-0000-0000-0000-000000000100"));
   EXPECT_LT(*Uuid::parse("7fffffff-ffff-ffff-ffff-ffffffffffff"),
             *Uuid::parse("80000000-0000-0000-0000-000000000000"));
+}
+
+// Executions are spread over committers by this hash's remainder: ids that differ in one byte only must not all
+// meet on the same one.
+TEST(Uuid, HashesOfIdsThatDifferInOneByteSpreadOverAnyFewBuckets) {
+  for (std::size_t byte = 0; byte < 16; ++byte) {
+    for (const std::size_t buckets : {2U, 3U, 4U, 8U}) {
+      std::vector<int> filled(buckets);
+      Uuid uuid;
+      for (int value = 0; value < 256; ++value) {
+        uuid.bytes[byte] = static_cast<std::uint8_t>(value);
+        ++filled[std::hash<Uuid>{}(uuid) % buckets];
+      }
+      const auto fair = 256.0 / static_cast<double>(buckets);
+      for (const int count : filled) EXPECT_NEAR(count, fair, fair / 2) << "byte " << byte;
+    }
+  }
 }
 
 TEST(UuidV7, PlacesTimeVersionVariantAndRandomness) {
