@@ -16,6 +16,7 @@
 
 #include "flowfabric/check.h"
 #include "flowfabric/error.h"
+#include "flowfabric/flows.h"
 #include "flowfabric/grants.h"
 #include "flowfabric/listing.h"
 #include "flowfabric/operations.h"

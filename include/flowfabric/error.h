@@ -44,6 +44,7 @@ enum class ErrorCode {
   suspension_not_found,
   worker_not_found,
   operation_not_found,
+  edge_not_found,
   // validation
   invalid_input,
   capability_mismatch,
@@ -131,6 +132,7 @@ enum class ErrorCode {
   not_blocked_by_deps,
   execution_not_in_flow,
   flow_already_terminal,
+  group_already_terminal,
   not_runnable,
   terminal,
   budget_exceeded,

@@ -4,6 +4,7 @@
 #include "flowfabric/check.h"
 #include "flowfabric/engine.h"
 #include "flowfabric/error.h"
+#include "flowfabric/flows.h"
 #include "flowfabric/grants.h"
 #include "flowfabric/handle.h"
 #include "flowfabric/ids.h"

@@ -57,6 +57,7 @@ struct BenchReport {
   double mean_batch{};
   std::uint64_t largest_batch{};
   std::optional<DatabaseCost> database{};
+  std::vector<std::pair<std::string, double>> figures{};  // what else the scenario measures
 
   double throughput() const { return static_cast<double>(tasks) / seconds; }
 };
@@ -93,5 +94,23 @@ struct LifecycleOptions {
 };
 // Submit, claim and complete `tasks` tasks; afterwards every one must have been completed exactly once.
 Result<BenchReport> bench_lifecycle(BenchStore& store, const LifecycleOptions& options);
+
+struct FlowBenchOptions {
+  std::string store{"sqlite:flowfabric-bench.db"};
+  bool json{false};
+  int workers{16};
+  int in_flight{32};
+  int nodes{10};                   // flow-chain
+  std::int64_t flows{1000};        // flow-chain
+  std::int64_t upstreams{10'000};  // fan-in
+  std::int64_t siblings{1000};     // quorum-cancel
+  int rounds{20};                  // quorum-cancel
+};
+// Flows whose nodes follow one after the other, each claimed and completed by a worker.
+Result<BenchReport> bench_flow_chain(BenchStore& store, const FlowBenchOptions& options);
+// Many upstreams of one join: does a completion cost more as more have ended?
+Result<BenchReport> bench_fan_in(BenchStore& store, const FlowBenchOptions& options);
+// One of many running siblings wins: when are all the others cancelled?
+Result<BenchReport> bench_quorum_cancel(BenchStore& store, const FlowBenchOptions& options);
 
 }  // namespace flowfabric::cli

@@ -48,13 +48,17 @@ std::string to_json(const BenchReport& report) {
                                    {"wal_bytes", report.database->wal_bytes},
                                    {"dead_tuples", report.database->dead_tuples}};
   }
+  for (const auto& [name, value] : report.figures) object[name] = value;
   return boost::json::serialize(object);
 }
 
 std::string to_table(const BenchReport& report) {
   const auto row = [](const char* name, const Percentiles& latency) {
+    if (latency.p99 == 0) return std::string();  // the scenario does not measure it
     return fmt::format("  {:<9} {:>9.3f} {:>9.3f} {:>9.3f}\n", name, latency.p50, latency.p95, latency.p99);
   };
+  std::string figures;
+  for (const auto& [name, value] : report.figures) figures += fmt::format("  {}: {:.2f}\n", name, value);
   return fmt::format("{} on {}: {} tasks, {} workers, {} in flight each, {} payload bytes, {} cores\n",
                      report.scenario, report.store, report.tasks, report.workers, report.in_flight,
                      report.payload_bytes, std::thread::hardware_concurrency()) +
@@ -67,7 +71,8 @@ std::string to_table(const BenchReport& report) {
                             "{:.2f} dead tuples\n",
                             report.database->round_trips, report.database->commits,
                             report.database->wal_bytes, report.database->dead_tuples)
-              : "");
+              : "") +
+         figures;
 }
 
 Result<BenchStore> BenchStore::open(const std::string& url) {

@@ -62,21 +62,6 @@ bool is_blocked_on_route(const Execution* execution) {
          execution->state.blocking_reason == BlockingReason::waiting_for_capable_worker;
 }
 
-// Back in line, or to the rest of its delay.
-void let_go(Unit& unit, Execution& execution, const Context& at) {
-  const auto attempt = execution.state.attempt_state;
-  if (execution.delay_until_ms && *execution.delay_until_ms > at.now_ms) {
-    const auto reason = attempt == AttemptState::pending_retry_attempt
-                            ? BlockingReason::waiting_for_retry_backoff
-                            : BlockingReason::waiting_for_delay;
-    move_to(unit, execution, vectors::delayed(reason, attempt),
-            "delayed until " + std::to_string(*execution.delay_until_ms), at);
-    return;
-  }
-  execution.delay_until_ms.reset();
-  move_to(unit, execution, vectors::waiting(attempt), "", at);
-}
-
 bool is_capable(const Worker& worker, const Route& route, const Context& at) {
   return is_alive(worker, at) && std::ranges::binary_search(worker.lanes, route.lane_id) &&
          serves({worker.namespace_, split_capabilities(worker.capabilities_csv)}, route);
@@ -119,7 +104,7 @@ Result<EligibilityChange> unblock(Unit& unit, const UnblockExecution& request, C
                        found->state.blocking_reason == request.expected_reason;
   if (!blocked) return not_eligible("The execution is not held back for this reason.");
   auto& execution = unit.edit<Execution>(request.execution_id);
-  let_go(unit, execution, at);
+  back_in_line(unit, execution, at);
   return EligibilityChange{request.execution_id, execution.state.public_state};
 }
 
@@ -149,7 +134,7 @@ Rule run_due(Unit& unit, const RouteKey& key, Context& at) {
   if (blocked.empty() || !has_capable_worker(unit, unit.require<Route>(key), at)) return Rule::unblock;
   unit.fetch<Execution>(blocked);
   for (const auto& id : blocked) {
-    if (is_blocked_on_route(unit.find<Execution>(id))) let_go(unit, unit.edit<Execution>(id), at);
+    if (is_blocked_on_route(unit.find<Execution>(id))) back_in_line(unit, unit.edit<Execution>(id), at);
   }
   if (blocked.size() == kUnblockedPerStep) unit.edit<Route>(key).next_due_at_ms = at.now_ms;
   return Rule::unblock;

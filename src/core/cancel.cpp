@@ -1,5 +1,6 @@
 #include "core/cancel.h"
 
+#include "core/dependency.h"
 #include "core/lease.h"
 #include "core/transition.h"
 #include "model/text.h"
@@ -24,6 +25,14 @@ Result<void> check_right_to_cancel(Unit& unit, const CancelExecution& request, C
 
 }  // namespace
 
+void stop(Unit& unit, Execution& execution, const std::string& reason, const std::string& by,
+          const Context& at) {
+  stop_attempt(unit, execution, "cancelled: " + reason, LeaseEnd::cancel, "cancelled", at);
+  execution.cancellation_reason = reason;
+  execution.cancelled_by = by;
+  end_execution(unit, execution, TerminalOutcome::cancelled, at);
+}
+
 Result<Cancelled> cancel(Unit& unit, const CancelExecution& request, Context& at) {
   if (auto ok = check_text("reason", request.reason); !ok) return std::unexpected(ok.error());
   if (auto ok = check_text("source", request.source); !ok) return std::unexpected(ok.error());
@@ -45,17 +54,9 @@ Result<Cancelled> cancel(Unit& unit, const CancelExecution& request, Context& at
   if (auto ok = check_right_to_cancel(unit, request, at); !ok) return std::unexpected(ok.error());
 
   auto& execution = unit.edit<Execution>(request.execution_id);
-  if (has_live_attempt(execution)) {
-    end_attempt(unit, execution,
-                {.how = AttemptLifecycle::ended_cancelled, .failure_reason = "cancelled: " + request.reason},
-                at);
-  }
-  if (execution.state.lifecycle_phase == LifecyclePhase::active) {
-    release_lease(unit, execution, lease_end(execution, LeaseEnd::cancel), "cancelled", at);
-  }
-  execution.cancellation_reason = request.reason;
-  execution.cancelled_by = request.source.empty() ? request.execution_id.to_string() : request.source;
-  finish(unit, execution, TerminalOutcome::cancelled, at);
+  stop(unit, execution, request.reason,
+       request.source.empty() ? request.execution_id.to_string() : request.source, at);
+  if (execution.flow_id) resolve_dependents(unit, request.execution_id, at);
   return Cancelled{request.execution_id};
 }
 

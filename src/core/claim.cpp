@@ -1,6 +1,8 @@
 #include "core/claim.h"
 
+#include "core/dependency.h"
 #include "core/expiry.h"
+#include "core/flow_cancel.h"
 #include "core/lane.h"
 #include "core/lease.h"
 #include "core/transition.h"
@@ -170,6 +172,10 @@ std::optional<ClaimedTask> take(Unit& unit, const ExecutionId& id, const Taker& 
   auto& execution = unit.edit<Execution>(id);
   if (execution.deadline_at_ms && *execution.deadline_at_ms <= at.now_ms) {
     expire(unit, execution, kExecutionDeadline, at);
+    return std::nullopt;
+  }
+  if (const auto owed = cancel_if_owed(unit, execution, at); owed != OwedCancel::none) {
+    if (owed == OwedCancel::cancelled) resolve_dependents(unit, id, at);
     return std::nullopt;
   }
   ClaimKind kind{};

@@ -12,31 +12,6 @@ namespace flowfabric::core {
 
 namespace {
 
-Result<void> check_request(const CreateExecution& request, const Context& at) {
-  if (request.execution_id->partition >= at.partitions.flow) {
-    return fail_with(ErrorCode::invalid_input, "execution_id: partition out of range",
-                     "The id names partition " + std::to_string(request.execution_id->partition) +
-                         ", but this store has partitions 0 to " + std::to_string(at.partitions.flow - 1) +
-                         ".");
-  }
-  if (auto ok = check_lane(request.lane_id); !ok) return ok;
-  if (auto ok = check_namespace(request.namespace_); !ok) return ok;
-  if (auto ok = check_text("execution_kind", request.execution_kind); !ok) return ok;
-  if (auto ok = check_text("creator_identity", request.creator_identity); !ok) return ok;
-  if (auto ok = check_text("idempotency_key", request.idempotency_key); !ok) return ok;
-  if (auto ok = check_text("payload_encoding", request.payload_encoding); !ok) return ok;
-  for (const auto& [key, value] : request.tags) {
-    if (auto ok = check_create_tag(key, value); !ok) return ok;
-  }
-  for (const auto& time : {request.delay_until, request.execution_deadline_at}) {
-    if (time && *time < 0) {
-      return fail_with(ErrorCode::invalid_input, "delay_until or execution_deadline_at: negative",
-                       "Give times in milliseconds since the Unix epoch.");
-    }
-  }
-  return {};
-}
-
 // Why this create makes nothing new, if it does not.
 std::optional<Creation> find_duplicate(Unit& unit, const CreateExecution& request, const Context& at) {
   const auto known = [&](const ExecutionId& id) {
@@ -77,12 +52,37 @@ std::optional<std::int64_t> retention_of(const ExecutionPolicy& policy) {
   return saturating_add(0, *policy.stream_policy->retention_ttl_ms);
 }
 
+}  // namespace
+
 Result<std::vector<std::string>> required_capabilities(const ExecutionPolicy& policy) {
   if (!policy.routing_requirements) return std::vector<std::string>();
   return normalize_capabilities("required", policy.routing_requirements->required_capabilities);
 }
 
-}  // namespace
+Result<void> check_create(const CreateExecution& request, const Context& at) {
+  if (request.execution_id->partition >= at.partitions.flow) {
+    return fail_with(ErrorCode::invalid_input, "execution_id: partition out of range",
+                     "The id names partition " + std::to_string(request.execution_id->partition) +
+                         ", but this store has partitions 0 to " + std::to_string(at.partitions.flow - 1) +
+                         ".");
+  }
+  if (auto ok = check_lane(request.lane_id); !ok) return ok;
+  if (auto ok = check_namespace(request.namespace_); !ok) return ok;
+  if (auto ok = check_text("execution_kind", request.execution_kind); !ok) return ok;
+  if (auto ok = check_text("creator_identity", request.creator_identity); !ok) return ok;
+  if (auto ok = check_text("idempotency_key", request.idempotency_key); !ok) return ok;
+  if (auto ok = check_text("payload_encoding", request.payload_encoding); !ok) return ok;
+  for (const auto& [key, value] : request.tags) {
+    if (auto ok = check_create_tag(key, value); !ok) return ok;
+  }
+  for (const auto& time : {request.delay_until, request.execution_deadline_at}) {
+    if (time && *time < 0) {
+      return fail_with(ErrorCode::invalid_input, "delay_until or execution_deadline_at: negative",
+                       "Give times in milliseconds since the Unix epoch.");
+    }
+  }
+  return {};
+}
 
 void want_for(Unit& unit, const CreateExecution& request) {
   unit.want<Execution>(*request.execution_id);
@@ -96,16 +96,14 @@ void want_for(Unit& unit, const CreateExecution& request) {
   }
 }
 
-Result<Creation> create(Unit& unit, const CreateExecution& request, Context& at) {
-  if (auto ok = check_request(request, at); !ok) return std::unexpected(ok.error());
+Result<PublicState> create_new(Unit& unit, const CreateExecution& request,
+                               const std::optional<Membership>& member, Context& at) {
   const auto lane_state = ensure_lane(unit, request.lane_id, "create_execution", at).state;
-  if (auto duplicate = find_duplicate(unit, request, at)) return *duplicate;
   if (!takes_in(lane_state)) {
     return fail_with(ErrorCode::lane_not_accepting, std::string(enum_name(lane_state)),
                      "The lane accepts no new work: submit to another lane, or set it active again.");
   }
   if (auto ok = validate(request.policy); !ok) return std::unexpected(ok.error());
-
   const auto required = required_capabilities(request.policy);
   if (!required) return std::unexpected(required.error());
   Execution execution{
@@ -122,18 +120,21 @@ Result<Creation> create(Unit& unit, const CreateExecution& request, Context& at)
   const auto priority = request.priority != 0 ? request.priority : request.policy.priority;
   execution.priority = std::clamp(priority, kMinPriority, kMaxPriority);
   execution.deadline_at_ms = deadline_of(request, at);
+  if (member) execution.flow_id = member->flow_id;
   const auto delay_until = request.delay_until ? request.delay_until : request.policy.delay_until;
-  if (delay_until && *delay_until > at.now_ms) {
-    execution.delay_until_ms = delay_until;
+  if (delay_until && *delay_until > at.now_ms) execution.delay_until_ms = delay_until;
+  if (member && member->dependencies > 0) {
+    execution.dependencies_pending = true;
+    enter(unit, execution, vectors::waiting(AttemptState::pending_first_attempt),
+          std::to_string(member->dependencies) + " dep(s) unresolved", at);
+  } else if (execution.delay_until_ms) {
     enter(unit, execution,
           vectors::delayed(BlockingReason::waiting_for_delay, AttemptState::pending_first_attempt),
           "delayed until " + std::to_string(*delay_until), at);
   } else {
     enter(unit, execution, vectors::waiting(AttemptState::pending_first_attempt), "", at);
   }
-  const Creation created{.execution_id = *request.execution_id,
-                         .duplicate = false,
-                         .public_state = execution.state.public_state};
+  const auto state = execution.state.public_state;
   insert_tag_rows(unit, execution);
   unit.insert(std::move(execution));
   unit.insert(ExecutionSpec{.partition_key = request.execution_id->partition,
@@ -141,11 +142,21 @@ Result<Creation> create(Unit& unit, const CreateExecution& request, Context& at)
                             .execution_kind = request.execution_kind,
                             .creator_identity = request.creator_identity,
                             .idempotency_key = request.idempotency_key,
+                            .node_name = member ? member->node_name : "",
                             .policy = request.policy,
                             .payload_encoding = request.payload_encoding,
                             .payload = Bytes{request.input}});
+  return state;
+}
+
+Result<Creation> create(Unit& unit, const CreateExecution& request, Context& at) {
+  if (auto ok = check_create(request, at); !ok) return std::unexpected(ok.error());
+  ensure_lane(unit, request.lane_id, "create_execution", at);
+  if (auto duplicate = find_duplicate(unit, request, at)) return *duplicate;
+  const auto state = create_new(unit, request, std::nullopt, at);
+  if (!state) return std::unexpected(state.error());
   remember_key(unit, request, at);
-  return created;
+  return Creation{.execution_id = *request.execution_id, .duplicate = false, .public_state = *state};
 }
 
 }  // namespace flowfabric::core

@@ -67,6 +67,10 @@ std::vector<std::string> broken_invariants(const Execution* before, const Execut
                                s.eligibility_state == EligibilityState::eligible_now) ||
                               is_lost(s.ownership_state);
   require(!after.grant_expires_at_ms || may_be_granted, "only what a worker may take is granted");
+  require(!after.dependencies_pending || s.eligibility_state != EligibilityState::eligible_now,
+          "what waits for others does not wait for a worker");
+  require(s.eligibility_state != EligibilityState::blocked_by_dependencies || after.dependencies_pending,
+          "only an undecided join blocks");
   require(after.offer_order == offer_order(after), "offered iff a worker may take it");
   require(!after.purge_at_ms || terminal, "only what has ended is removed");
   require(!terminal || !after.retention_ms || after.purge_at_ms, "what has ended is removed in its time");
@@ -83,6 +87,11 @@ Result<void> check_invariants(const Unit& unit) {
       violation += (violation.empty() ? "" : "; ") + broken;
     }
     if (!violation.empty()) violation = after->key().to_string() + ": " + violation;
+  });
+  unit.for_each_touched<EdgeGroup>([&](const EdgeGroup*, const EdgeGroup* after) {
+    if (!after || !violation.empty()) return;
+    if (after->success_count + after->fail_count + after->skip_count <= after->edge_count) return;
+    violation = after->downstream().to_string() + ": Q2: a join counts no more ends than it has edges";
   });
   if (violation.empty()) return {};
   return fail_with(ErrorCode::invariant_violation, violation,

@@ -47,7 +47,7 @@ std::int64_t registered(Unit& unit, std::int64_t first_id, Make make) {
 }  // namespace
 
 std::optional<std::int64_t> offer_order(const Execution& execution) {
-  if (execution.grant_expires_at_ms) return std::nullopt;
+  if (execution.grant_expires_at_ms || execution.dependencies_pending) return std::nullopt;
   const bool lost = is_lost_and_may_be_reclaimed(execution);
   const bool eligible = execution.state.lifecycle_phase == LifecyclePhase::runnable &&
                         execution.state.eligibility_state == EligibilityState::eligible_now;

@@ -1,5 +1,6 @@
 #include "core/replay.h"
 
+#include "core/dependency.h"
 #include "core/lease.h"
 #include "core/transition.h"
 #include "model/text.h"
@@ -37,6 +38,7 @@ Result<Replayed> replay(Unit& unit, const ReplayExecution& request, Context& at)
     return fail_with(ErrorCode::max_replays_exhausted, std::to_string(cap),
                      "The execution was replayed as often as its policy allows: submit it anew.");
   }
+  const bool skipped_member = found->state.terminal_outcome == TerminalOutcome::skipped && found->flow_id;
   auto& execution = unit.edit<Execution>(request.execution_id);
   clear_last_run(execution, at);
   ++execution.replay_count;
@@ -47,9 +49,18 @@ Result<Replayed> replay(Unit& unit, const ReplayExecution& request, Context& at)
                      .lineage = {.previous_attempt_index = ran ? std::optional(last_index) : std::nullopt,
                                  .lineage_reason = request.reason,
                                  .lineage_requested_by = request.requested_by}};
-  append_lease_event(unit, execution, LeaseEventType::replay_initiated, "normal", at);
-  append_operator_event(unit, execution, OperatorEventType::replayed, {{"branch", "normal"}}, at);
-  move_to(unit, execution, vectors::waiting(AttemptState::pending_replay_attempt), "", at);
+  const std::string branch = skipped_member ? "skipped_flow_member" : "normal";
+  Tags details{{"branch", branch}};
+  std::string blocking_detail;
+  if (skipped_member) {
+    reopen_join(unit, execution);
+    blocking_detail = execution.blocking_detail;
+    details.emplace("groups_reset", "1");
+  }
+  append_lease_event(unit, execution, LeaseEventType::replay_initiated, branch, at);
+  append_operator_event(unit, execution, OperatorEventType::replayed, std::move(details), at);
+  move_to(unit, execution, vectors::waiting(AttemptState::pending_replay_attempt), blocking_detail, at);
+  if (skipped_member) resolve_again(unit, request.execution_id, at);
   return Replayed{execution.state.public_state};
 }
 

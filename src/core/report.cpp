@@ -28,6 +28,19 @@ Result<Execution*> begin_report(Unit& unit, const ExecutionId& id, const LeaseFe
   return &unit.edit<Execution>(id);
 }
 
+// The same attempt will go on later.
+void pause_attempt(Unit& unit, Execution& execution, LastLeaseEnd end, const std::string& why,
+                   const Context& at) {
+  auto& attempt = execution.attempt;
+  if (attempt.attempt_timeout_at_ms) {
+    // Time does not run while the attempt is paused; an elapsed timer fires as soon as it goes on.
+    attempt.attempt_timeout_left_ms = std::max<std::int64_t>(*attempt.attempt_timeout_at_ms - at.now_ms, 1);
+  }
+  release_lease(unit, execution, std::move(end), why, at);
+  attempt.attempt_suspended_at_ms = at.now_ms;
+  attempt.attempt_suspension = why;
+}
+
 }  // namespace
 
 Result<Completed> complete(Unit& unit, const CompleteExecution& request, Context& at) {
@@ -122,21 +135,26 @@ Result<Delayed> delay(Unit& unit, const DelayExecution& request, Context& at) {
     return Delayed{end.ended_delay_until_ms.value_or(0)};
   }
   auto& execution = **begun;
-  auto& attempt = execution.attempt;
-  if (attempt.attempt_timeout_at_ms) {
-    // Time does not run while the attempt is paused; an elapsed timer fires as soon as it goes on.
-    attempt.attempt_timeout_left_ms = std::max<std::int64_t>(*attempt.attempt_timeout_at_ms - at.now_ms, 1);
-  }
   auto end = lease_end(execution, LeaseEnd::delay);
   end.ended_delay_until_ms = request.delay_until;
-  release_lease(unit, execution, std::move(end), "worker_delay", at);
-  attempt.attempt_suspended_at_ms = at.now_ms;
-  attempt.attempt_suspension = "worker_delay";
+  pause_attempt(unit, execution, std::move(end), "worker_delay", at);
   execution.delay_until_ms = request.delay_until;
   move_to(unit, execution,
           vectors::delayed(BlockingReason::waiting_for_delay, AttemptState::attempt_interrupted),
           "delayed until " + std::to_string(request.delay_until), at);
   return Delayed{request.delay_until};
+}
+
+Result<WaitingForChildren> wait_for_children(Unit& unit, const WaitForChildren& request, Context& at) {
+  auto begun =
+      begin_report(unit, request.execution_id, request.fence, request.source, LeaseEnd::wait_children, at);
+  if (!begun) return std::unexpected(begun.error());
+  if (!*begun) return WaitingForChildren{};
+  auto& execution = **begun;
+  pause_attempt(unit, execution, lease_end(execution, LeaseEnd::wait_children), "waiting_children", at);
+  // Back in line at once, unless its join is undecided.
+  move_to(unit, execution, vectors::waiting(AttemptState::attempt_interrupted), "", at);
+  return WaitingForChildren{};
 }
 
 }  // namespace flowfabric::core

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/dependency.h"
+#include "core/flow_cancel.h"
 #include "core/offer.h"
 
 namespace flowfabric::core {
@@ -23,6 +25,12 @@ std::optional<std::int64_t> end_of_retention(const Execution& execution, const C
 }
 
 void settle(Execution& execution, StateVector state, std::string blocking_detail, const Context& at) {
+  // Whichever way it came back: what waits for others does not wait for a worker.
+  if (execution.dependencies_pending && state.eligibility_state == EligibilityState::eligible_now) {
+    state = vectors::blocked(EligibilityState::blocked_by_dependencies, BlockingReason::waiting_for_children,
+                             state.attempt_state);
+    if (blocking_detail.empty()) blocking_detail = "dependencies unresolved";
+  }
   state.public_state = derive_public_state(state);
   execution.state = state;
   execution.blocking_detail = std::move(blocking_detail);
@@ -216,9 +224,37 @@ bool has_live_attempt(const Execution& execution) {
          execution.state.attempt_state == AttemptState::attempt_interrupted;
 }
 
-void finish(Unit& unit, Execution& execution, TerminalOutcome outcome, const Context& at) {
-  const auto attempt =
-      execution.total_attempt_count > 0 ? AttemptState::attempt_terminal : execution.state.attempt_state;
+void stop_attempt(Unit& unit, Execution& execution, const std::string& failure_reason, LeaseEnd by,
+                  const std::string& release_reason, const Context& at) {
+  if (has_live_attempt(execution)) {
+    end_attempt(unit, execution, {.how = AttemptLifecycle::ended_cancelled, .failure_reason = failure_reason},
+                at);
+  }
+  if (execution.state.lifecycle_phase == LifecyclePhase::active) {
+    release_lease(unit, execution, lease_end(execution, by), release_reason, at);
+  }
+}
+
+void back_in_line(Unit& unit, Execution& execution, const Context& at) {
+  const auto attempt = execution.state.attempt_state;
+  if (execution.delay_until_ms && *execution.delay_until_ms > at.now_ms) {
+    const auto reason = attempt == AttemptState::pending_retry_attempt
+                            ? BlockingReason::waiting_for_retry_backoff
+                            : BlockingReason::waiting_for_delay;
+    move_to(unit, execution, vectors::delayed(reason, attempt),
+            "delayed until " + std::to_string(*execution.delay_until_ms), at);
+    return;
+  }
+  execution.delay_until_ms.reset();
+  move_to(unit, execution, vectors::waiting(attempt), "", at);
+}
+
+void end_execution(Unit& unit, Execution& execution, TerminalOutcome outcome, const Context& at) {
+  auto attempt = execution.state.attempt_state;
+  if (execution.total_attempt_count > 0)
+    attempt = AttemptState::attempt_terminal;
+  else if (outcome == TerminalOutcome::skipped)
+    attempt = AttemptState::none;
   execution.terminal_at_ms = at.now_ms;
   execution.delay_until_ms.reset();
   move_to(unit, execution, vectors::terminal(outcome, attempt), "", at);
@@ -230,6 +266,15 @@ void finish(Unit& unit, Execution& execution, TerminalOutcome outcome, const Con
                               .namespace_ = execution.namespace_,
                               .instance_tag = instance_tag(execution),
                               .tags = execution.tags});
+}
+
+void finish(Unit& unit, Execution& execution, TerminalOutcome outcome, const Context& at) {
+  end_execution(unit, execution, outcome, at);
+  if (!execution.flow_id) return;
+  if (outcome == TerminalOutcome::failed || outcome == TerminalOutcome::expired) {
+    fail_fast(unit, execution, at);
+  }
+  resolve_dependents(unit, execution.key(), at);
 }
 
 }  // namespace flowfabric::core

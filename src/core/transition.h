@@ -63,7 +63,16 @@ void end_attempt(Unit& unit, const Execution& execution, AttemptEnd end, const C
 // An attempt is in progress: running, paused, or lost and not reclaimed yet.
 bool has_live_attempt(const Execution& execution);
 
-// The terminal transition, with its completion event.
+// Ends the attempt in progress and the lease in force, if there are any, because somebody else wants it.
+void stop_attempt(Unit& unit, Execution& execution, const std::string& failure_reason, LeaseEnd by,
+                  const std::string& release_reason, const Context& at);
+
+// Back in line, or to the rest of its delay.
+void back_in_line(Unit& unit, Execution& execution, const Context& at);
+
+// The terminal transition, with its completion event and all that follows from it for the flow.
 void finish(Unit& unit, Execution& execution, TerminalOutcome outcome, const Context& at);
+// The same without what follows.
+void end_execution(Unit& unit, Execution& execution, TerminalOutcome outcome, const Context& at);
 
 }  // namespace flowfabric::core

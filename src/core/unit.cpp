@@ -105,8 +105,9 @@ void Unit::put_offers(const OfferScan& scan, std::vector<std::shared_ptr<const E
     const Offer offer{*row->offer_order, row->key()};
     book.horizon = book.horizon ? std::max(*book.horizon, offer) : offer;
     book.known.insert(offer);
-    // Whoever takes it will need what was submitted.
+    // Whoever takes it will need what was submitted, and will look at its flow.
     want<ExecutionSpec>(offer.execution_id);
+    if (row->flow_id) want<Flow>({row->partition_key, *row->flow_id});
     put<Execution>(offer.execution_id, std::move(row));
   }
 }

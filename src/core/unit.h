@@ -36,6 +36,8 @@ class Loader {
   virtual bool loads_instantly() const = 0;
   // Others write to the store as well: shared records are locked before they are changed.
   virtual bool has_other_writers() const { return false; }
+  // What a member's flow, if it has one, was when an earlier batch saw the execution. A hint.
+  virtual std::optional<FlowId> remembered_flow(const ExecutionId&) const { return std::nullopt; }
   // The routes of a lane as an earlier batch saw them, if one did. A hint: routes may have been added.
   virtual const std::vector<Route>* remembered_routes(const std::string&) const { return nullptr; }
 };
@@ -103,7 +105,48 @@ struct BlockedOnRoute {
   std::uint32_t limit{};
   auto operator<=>(const BlockedOnRoute&) const = default;
 };
-using Questions = boost::mp11::mp_list<WorkersOf, BlockedOnRoute>;
+// The edges out of, or into, an execution, by edge id.
+struct EdgesFrom {
+  using Found = EdgeKey;
+  ExecutionId upstream;
+  std::optional<EdgeId> after;
+  std::uint32_t limit{};
+  auto operator<=>(const EdgesFrom&) const = default;
+};
+struct EdgesInto {
+  using Found = EdgeKey;
+  ExecutionId downstream;
+  std::optional<EdgeId> after;
+  std::uint32_t limit{};
+  auto operator<=>(const EdgesInto&) const = default;
+};
+// Everything that follows it, over any number of edges.
+struct Descendants {
+  using Found = ExecutionId;
+  ExecutionId of;
+  auto operator<=>(const Descendants&) const = default;
+};
+struct MemberPhase {
+  ExecutionId execution_id;
+  LifecyclePhase phase{};
+  auto operator<=>(const MemberPhase&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(MemberPhase, (), (execution_id, phase))
+struct MembersOf {
+  using Found = MemberPhase;
+  FlowId flow_id;
+  auto operator<=>(const MembersOf&) const = default;
+};
+// Members of a cancelled flow that are still owed a cancel, by id.
+struct OwedCancels {
+  using Found = ExecutionId;
+  FlowKey flow;
+  std::optional<Uuid> after;
+  std::uint32_t limit{};
+  auto operator<=>(const OwedCancels&) const = default;
+};
+using Questions = boost::mp11::mp_list<WorkersOf, BlockedOnRoute, EdgesFrom, EdgesInto, Descendants,
+                                       MembersOf, OwedCancels>;
 
 class Unit {
  public:
@@ -184,6 +227,20 @@ class Unit {
     if (!wanted<Record>().empty()) load_now();
   }
 
+  template <class First, class Second, class FirstKeys, class SecondKeys>
+  void fetch(const FirstKeys& first, const SecondKeys& second) {
+    if (loader_.loads_instantly()) return;
+    for (const auto& key : first) want<First>(key);
+    for (const auto& key : second) want<Second>(key);
+    if (!wanted<First>().empty() || !wanted<Second>().empty()) load_now();
+  }
+  template <class Question>
+  void fetch_answers(const std::vector<Question>& questions) {
+    if (loader_.loads_instantly()) return;
+    for (const auto& question : questions) want_answer(question);
+    if (!wanted_answers<Question>().empty()) load_now();
+  }
+
   template <class Question>
   const std::vector<typename Question::Found>& ask(const Question& question) {
     auto& answers = std::get<Answers<Question>>(answers_);
@@ -194,6 +251,13 @@ class Unit {
       it = answers.known.find(question);
     }
     return it->second;
+  }
+
+  // Says that it will be asked.
+  template <class Question>
+  void want_answer(const Question& question) {
+    auto& answers = std::get<Answers<Question>>(answers_);
+    if (!answers.known.contains(question)) answers.wanted.push_back(question);
   }
 
   template <class Event>
@@ -247,6 +311,15 @@ class Unit {
   }
   const std::vector<Route>* remembered_routes(const std::string& lane) const {
     return loader_.remembered_routes(lane);
+  }
+  std::optional<FlowId> remembered_flow(const ExecutionId& id) const { return loader_.remembered_flow(id); }
+  // A record that will be changed, and that many others read.
+  template <class Record>
+  void want_lock(const typename Record::Key& key) {
+    if (loader_.has_other_writers())
+      wanted_locks<Record>().push_back(key);
+    else
+      want<Record>(key);
   }
   // What several operations want of a route is one scan.
   void want_offers(std::int64_t route_id, std::uint32_t limit);

@@ -50,7 +50,10 @@ class Check {
     if (auto ok = check_tag_rows(); !ok) return std::unexpected(ok.error());
     for (auto check :
          {&Check::check_table<Lane>, &Check::check_table<Route>, &Check::check_table<Group>,
-          &Check::check_table<CreateDedup>, &Check::check_table<Worker>, &Check::check_table<BulkJob>}) {
+          &Check::check_table<CreateDedup>, &Check::check_table<Worker>, &Check::check_table<BulkJob>,
+          &Check::check_table<Flow>, &Check::check_table<Edge>, &Check::check_table<EdgeGroup>,
+          &Check::check_table<PendingCancelGroup>, &Check::check_table<CancelBacklog>,
+          &Check::check_table<CancelBacklogMember>, &Check::check_table<DependencyDispatch>}) {
       if (auto ok = (this->*check)(); !ok) return std::unexpected(ok.error());
     }
     if (auto ok = check_counts(); !ok) return std::unexpected(ok.error());

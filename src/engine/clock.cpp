@@ -6,7 +6,9 @@
 
 #include "core/block.h"
 #include "core/bulk.h"
+#include "core/dependency.h"
 #include "core/expiry.h"
+#include "core/flow_cancel.h"
 #include "core/worker.h"
 #include "engine/bulk.h"
 #include "engine/random_seed.h"

@@ -6,6 +6,10 @@
 #include "core/cancel.h"
 #include "core/claim.h"
 #include "core/create.h"
+#include "core/dependency.h"
+#include "core/flow.h"
+#include "core/flow_cancel.h"
+#include "core/flow_submit.h"
 #include "core/grant.h"
 #include "core/lane.h"
 #include "core/lease.h"
@@ -111,23 +115,107 @@ inline auto apply(core::Unit& unit, const MarkWorkerDead& request, core::Context
   return core::mark_worker_dead(unit, request, at);
 }
 
+inline auto apply(core::Unit& unit, const CreateFlow& request, core::Context& at) {
+  return core::create_flow(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const AddFlowMember& request, core::Context& at) {
+  return core::add_member(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const StageEdge& request, core::Context& at) {
+  return core::stage_edge(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const ApplyEdge& request, core::Context& at) {
+  return core::apply_edge(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const SetJoinPolicy& request, core::Context& at) {
+  return core::set_join_policy(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const SetFlowTags& request, core::Context& at) {
+  return core::set_flow_tags(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const SubmitFlow& request, core::Context& at) {
+  return core::submit_flow(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const CancelFlow& request, core::Context& at) {
+  return core::cancel_flow(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const AckCancelMember& request, core::Context& at) {
+  return core::acknowledge(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const WaitForChildren& request, core::Context& at) {
+  return core::wait_for_children(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const PromoteBlocked& request, core::Context& at) {
+  return core::promote_blocked(unit, request, at);
+}
+
 // Names what a request will need, so that a store across a network fetches it in its first round trip.
-inline void want(core::Unit& unit, const CreateExecution& request) {
+inline void want(core::Unit& unit, const CreateExecution& request, const PartitionCounts&) {
   core::want_for(unit, request);
 }
-inline void want(core::Unit& unit, const ClaimTasks& request) {
+inline void want(core::Unit& unit, const ClaimTasks& request, const PartitionCounts&) {
   core::want_for(unit, request);
 }
-inline void want(core::Unit& unit, const ClaimForWorker& request) {
+inline void want(core::Unit& unit, const ClaimForWorker& request, const PartitionCounts&) {
   unit.want<Lane>({request.lane_id});
   unit.want_routes(request.lane_id);
 }
-inline void want(core::Unit& unit, const RegisterWorker& request) {
+inline void want(core::Unit& unit, const RegisterWorker& request, const PartitionCounts&) {
   unit.want<Worker>({request.namespace_, request.worker_instance_id});
   for (const auto& lane : request.lanes) unit.want_routes(lane);
 }
+// An execution that may end, and then its dependents move.
 template <class Request>
-void want(core::Unit& unit, const Request& request) {
+requires(std::is_same_v<Request, CompleteExecution> || std::is_same_v<Request, FailExecution> ||
+         std::is_same_v<Request, CancelExecution>) void want(core::Unit& unit, const Request& request,
+                                                             const PartitionCounts&) {
+  unit.want<Execution>(request.execution_id);
+  core::want_dependents(unit, request.execution_id);
+}
+inline FlowKey flow_key(const FlowId& id, const PartitionCounts& partitions) {
+  return {partition_of(id.uuid, partitions.flow), id};
+}
+inline void want(core::Unit& unit, const CreateFlow& request, const PartitionCounts& partitions) {
+  unit.want<Flow>(flow_key(*request.flow_id, partitions));
+}
+inline void want(core::Unit& unit, const SubmitFlow& request, const PartitionCounts& partitions) {
+  core::want_for(unit, request, partitions.flow);
+}
+inline void want(core::Unit& unit, const AddFlowMember& request, const PartitionCounts& partitions) {
+  unit.want_lock<Flow>(flow_key(request.flow_id, partitions));
+  unit.want<Execution>(request.execution_id);
+}
+inline void want_edge(core::Unit& unit, const FlowKey& flow, const EdgeId& edge, const ExecutionId& upstream,
+                      const ExecutionId& downstream) {
+  unit.want<Execution>(upstream);
+  unit.want<Execution>(downstream);
+  unit.want<Edge>({flow.partition_key, flow.flow_id, edge});
+  unit.want<EdgeGroup>({flow.partition_key, flow.flow_id, downstream.uuid});
+}
+inline void want(core::Unit& unit, const StageEdge& request, const PartitionCounts& partitions) {
+  const auto flow = flow_key(request.flow_id, partitions);
+  unit.want_lock<Flow>(flow);
+  want_edge(unit, flow, *request.edge_id, request.upstream_execution_id, request.downstream_execution_id);
+  unit.want_answer(core::Descendants{request.downstream_execution_id});
+}
+inline void want(core::Unit& unit, const ApplyEdge& request, const PartitionCounts& partitions) {
+  const auto flow = flow_key(request.flow_id, partitions);
+  unit.want<Flow>(flow);
+  want_edge(unit, flow, request.edge_id, request.upstream_execution_id, request.downstream_execution_id);
+}
+inline void want(core::Unit& unit, const SetFlowTags& request, const PartitionCounts& partitions) {
+  unit.want_lock<Flow>(flow_key(request.flow_id, partitions));
+}
+inline void want(core::Unit& unit, const CancelFlow& request, const PartitionCounts& partitions) {
+  unit.want_lock<Flow>(flow_key(request.flow_id, partitions));
+  unit.want_answer(core::MembersOf{request.flow_id});
+}
+inline void want(core::Unit& unit, const AckCancelMember& request, const PartitionCounts& partitions) {
+  unit.want<Flow>(flow_key(request.flow_id, partitions));
+  unit.want<CancelBacklog>(flow_key(request.flow_id, partitions));
+}
+template <class Request>
+void want(core::Unit& unit, const Request& request, const PartitionCounts&) {
   if constexpr (requires { request.execution_id; }) {
     unit.want<Execution>(request.execution_id);
   } else if constexpr (requires { request.lane_id; }) {
@@ -137,8 +225,8 @@ void want(core::Unit& unit, const Request& request) {
   }
 }
 
-// Which operations should share a committer: those on one execution; and a worker's claims, so that those of
-// different workers are spread.
+// Which operations should share a committer: those on one execution; those that build one flow; and a
+// worker's claims, so that those of different workers are spread.
 inline std::size_t affinity(const CreateExecution& request) {
   // Of several with the same key, the first is to be the one that counts.
   if (!request.idempotency_key.empty()) return std::hash<std::string>{}(request.idempotency_key);
@@ -147,9 +235,17 @@ inline std::size_t affinity(const CreateExecution& request) {
 inline std::size_t affinity(const ClaimTasks& request) {
   return std::hash<std::string>{}(request.worker_id);
 }
+inline std::size_t affinity(const CreateFlow& request) {
+  return affinity_of(*request.flow_id);
+}
+inline std::size_t affinity(const SubmitFlow& request) {
+  return affinity_of(*request.flow_id);
+}
 template <class Request>
 std::size_t affinity(const Request& request) {
-  if constexpr (requires { affinity_of(request.execution_id); })
+  if constexpr (requires { affinity_of(request.flow_id); })
+    return affinity_of(request.flow_id);
+  else if constexpr (requires { affinity_of(request.execution_id); })
     return affinity_of(request.execution_id);
   else
     return 0;
@@ -158,6 +254,11 @@ std::size_t affinity(const Request& request) {
 // How much memory a queued request holds, roughly.
 inline std::size_t weight(const CreateExecution& request) {
   return sizeof(request) + request.input.size();
+}
+inline std::size_t weight(const SubmitFlow& request) {
+  auto bytes = sizeof(request) + request.edges.size() * sizeof(FlowEdge);
+  for (const auto& node : request.nodes) bytes += sizeof(node) + node.execution.input.size();
+  return bytes;
 }
 inline std::size_t weight(const CompleteExecution& request) {
   return sizeof(request) + request.result.size();

@@ -4,6 +4,8 @@
 #include "engine/clock.h"
 #include "engine/committers.h"
 #include "engine/dispatch.h"
+#include "engine/flow_cancel.h"
+#include "engine/flow_reads.h"
 #include "engine/listing.h"
 #include "engine/random_seed.h"
 #include "engine/reads.h"
@@ -154,6 +156,22 @@ void complete_request(CreateExecution& request, const EngineOptions& options) {
                                      mint_uuid(store::system_now_ms(), random)};
 }
 
+template <class Id>
+void mint_if_absent(std::optional<Id>& id) {
+  if (id) return;
+  Random random(engine::random_seed());
+  id = Id{mint_uuid(store::system_now_ms(), random)};
+}
+void complete_request(CreateFlow& request, const EngineOptions&) {
+  mint_if_absent(request.flow_id);
+}
+void complete_request(SubmitFlow& request, const EngineOptions&) {
+  mint_if_absent(request.flow_id);
+}
+void complete_request(StageEdge& request, const EngineOptions&) {
+  mint_if_absent(request.edge_id);
+}
+
 template <class Request>
 engine::Operation make_operation(Request request, std::function<void(Result<typename Request::Answer>)> done,
                                  const EngineOptions& options) {
@@ -175,7 +193,9 @@ engine::Operation make_operation(Request request, std::function<void(Result<type
     operation.deadline = std::max(operation.deadline, operation.wait_until + options.operation_deadline);
   }
   auto state = std::make_shared<State>(std::move(request), std::move(done), std::nullopt);
-  operation.want = [state](core::Unit& unit) { engine::want(unit, state->request); };
+  const PartitionCounts partitions{options.flow_partitions, options.budget_partitions,
+                                   options.quota_partitions};
+  operation.want = [state, partitions](core::Unit& unit) { engine::want(unit, state->request, partitions); };
   operation.run = [state](core::Unit& unit, core::Context& at) {
     state->result = engine::apply(unit, state->request, at);
     return *state->result ? engine::Outcome::keep : engine::Outcome::undo;
@@ -236,6 +256,11 @@ void Engine::post(Request request, std::function<void(Result<typename Request::A
     answer(engine::answer(impl_->readers, request));
   } else if constexpr (std::is_same_v<Request, CheckStore>) {
     answer(engine::check_store(impl_->readers, impl_->committers, request, impl_->options));
+  } else if constexpr (std::is_same_v<Request, CancelFlow>) {
+    const bool wait = request.wait;
+    const engine::FlowCancel cancel{impl_->committers, impl_->options, request.flow_id};
+    auto then = wait ? engine::finish_cancel(cancel, std::move(answer)) : std::move(answer);
+    impl_->committers.submit(make_operation(std::move(request), std::move(then), impl_->options));
   } else if constexpr (std::is_same_v<Request, CreateExecutions>) {
     create_all(impl_->committers, std::move(request), std::move(answer), impl_->options);
   } else {
@@ -247,6 +272,8 @@ template <class Request>
 Result<typename Request::Answer> Engine::call(Request request) {
   if constexpr (is_read<Request>)
     return engine::answer(impl_->readers, request);
+  else if constexpr (std::is_same_v<Request, CancelFlow>)
+    return engine::await_cancel(impl_->readers, request, submit(request).get());
   else
     return submit(std::move(request)).get();
 }
@@ -305,6 +332,24 @@ FLOWFABRIC_OPERATION(ListExpiredLeases)
 FLOWFABRIC_OPERATION(ReadOperatorEvents)
 FLOWFABRIC_OPERATION(ReadWorkerEvents)
 FLOWFABRIC_OPERATION(CheckStore)
+FLOWFABRIC_OPERATION(CreateFlow)
+FLOWFABRIC_OPERATION(AddFlowMember)
+FLOWFABRIC_OPERATION(StageEdge)
+FLOWFABRIC_OPERATION(ApplyEdge)
+FLOWFABRIC_OPERATION(SetJoinPolicy)
+FLOWFABRIC_OPERATION(SetFlowTags)
+FLOWFABRIC_OPERATION(SubmitFlow)
+FLOWFABRIC_OPERATION(CancelFlow)
+FLOWFABRIC_OPERATION(AckCancelMember)
+FLOWFABRIC_OPERATION(WaitForChildren)
+FLOWFABRIC_OPERATION(EvaluateFlowEligibility)
+FLOWFABRIC_OPERATION(PromoteBlocked)
+FLOWFABRIC_OPERATION(DescribeFlow)
+FLOWFABRIC_OPERATION(DescribeEdge)
+FLOWFABRIC_OPERATION(ListEdges)
+FLOWFABRIC_OPERATION(ListFlowPartition)
+FLOWFABRIC_OPERATION(ListFlows)
+FLOWFABRIC_OPERATION(ReadFlowGraph)
 #undef FLOWFABRIC_OPERATION
 
 }  // namespace flowfabric

@@ -38,4 +38,8 @@ inline std::size_t affinity_of(const ExecutionId& id) {
   return std::hash<Uuid>{}(id.uuid);
 }
 
+inline std::size_t affinity_of(const FlowId& id) {
+  return std::hash<FlowId>{}(id);
+}
+
 }  // namespace flowfabric::engine

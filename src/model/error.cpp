@@ -47,6 +47,7 @@ constexpr auto kTable = std::to_array<ErrorInfo>({
     missing(suspension_not_found, "suspension_not_found"),
     missing(worker_not_found, "worker_not_found"),
     missing(operation_not_found, "operation_not_found"),
+    missing(edge_not_found, "edge_not_found"),
     // validation
     invalid(invalid_input, "invalid_input"),
     invalid(capability_mismatch, "capability_mismatch"),
@@ -138,6 +139,8 @@ constexpr auto kTable = std::to_array<ErrorInfo>({
     in_state(not_blocked_by_deps, "not_blocked_by_deps", ErrorClass::informational, "state_conflict"),
     in_state(execution_not_in_flow, "execution_not_in_flow", ErrorClass::terminal, "state_conflict"),
     in_state(flow_already_terminal, "flow_already_terminal", ErrorClass::terminal, "flow_already_terminal"),
+    in_state(group_already_terminal, "group_already_terminal", ErrorClass::terminal,
+             "group_already_terminal"),
     in_state(not_runnable, "not_runnable", ErrorClass::terminal, "not_runnable"),
     in_state(terminal, "terminal", ErrorClass::terminal, "terminal"),
     in_state(budget_exceeded, "budget_exceeded", ErrorClass::cooperative, "budget_exceeded"),

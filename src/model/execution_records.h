@@ -24,8 +24,8 @@ struct Bytes {
 
 // The last lease that ended by a call of its holder, and what that call was answered: a repeated call whose
 // answer was lost gets the same answer again.
-enum class LeaseEnd : std::uint8_t { none, complete, fail, delay, cancel, other };
-BOOST_DESCRIBE_ENUM(LeaseEnd, none, complete, fail, delay, cancel, other)
+enum class LeaseEnd : std::uint8_t { none, complete, fail, delay, cancel, other, wait_children };
+BOOST_DESCRIBE_ENUM(LeaseEnd, none, complete, fail, delay, cancel, other, wait_children)
 
 struct LastLeaseEnd {
   LeaseEnd ended_by{LeaseEnd::none};
@@ -108,6 +108,8 @@ struct Execution {
   StateVector state;
   std::string blocking_detail;
   std::optional<FlowId> flow_id;
+  // Its join is undecided: whatever happens to it, it is not offered before that.
+  bool dependencies_pending{false};
   std::int32_t priority{};
   // Set while workers may take it; smaller is taken first (core/offer.h). Absent: not offered.
   std::optional<std::int64_t> offer_order;
@@ -149,8 +151,8 @@ struct Execution {
 };
 BOOST_DESCRIBE_STRUCT(Execution, (),
                       (partition_key, execution_id, lane_id, namespace_, route_id, group_id, created_at_ms,
-                       max_reclaim_count, retention_ms, state, blocking_detail, flow_id, priority,
-                       offer_order, grant_expires_at_ms, next_due_at_ms, purge_at_ms, attempt,
+                       max_reclaim_count, retention_ms, state, blocking_detail, flow_id, dependencies_pending,
+                       priority, offer_order, grant_expires_at_ms, next_due_at_ms, purge_at_ms, attempt,
                        total_attempt_count, retry_count, replay_count, lease_reclaim_count, lease_epoch,
                        lease, last_end, delay_until_ms, deadline_at_ms, started_at_ms, terminal_at_ms,
                        last_transition_at_ms, last_mutation_at_ms, failure_reason, last_failure_message,
@@ -197,7 +199,7 @@ inline ListedExecution listed(const Execution& execution) {
           .tags = execution.tags};
 }
 
-// What the caller submitted; never changes.
+// What the caller submitted. Never changes, but for an input that is an upstream's result.
 struct ExecutionSpec {
   static constexpr const char* table = "ff_exec_spec";
   using Key = ExecutionId;
@@ -208,6 +210,7 @@ struct ExecutionSpec {
   std::string execution_kind;
   std::string creator_identity;
   std::string idempotency_key;
+  std::string node_name;  // in a flow that was submitted as a whole
   ExecutionPolicy policy;
   std::string payload_encoding;
   Bytes payload;
@@ -215,8 +218,8 @@ struct ExecutionSpec {
   bool operator==(const ExecutionSpec&) const = default;
 };
 BOOST_DESCRIBE_STRUCT(ExecutionSpec, (),
-                      (partition_key, execution_id, execution_kind, creator_identity, idempotency_key, policy,
-                       payload_encoding, payload))
+                      (partition_key, execution_id, execution_kind, creator_identity, idempotency_key,
+                       node_name, policy, payload_encoding, payload))
 
 struct AttemptKey {
   std::uint16_t partition_key{};

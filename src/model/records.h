@@ -9,13 +9,16 @@
 
 #include "model/event_records.h"
 #include "model/execution_records.h"
+#include "model/flow_records.h"
 #include "model/registry_records.h"
 
 namespace flowfabric {
 
 // Everything below a store is written over these lists: a new record is added here, and nowhere else.
-using Records = boost::mp11::mp_list<Execution, ExecutionSpec, Attempt, ExecutionTag, Grant, Lane, Route,
-                                     Group, CreateDedup, Worker, BulkJob>;
+using Records =
+    boost::mp11::mp_list<Execution, ExecutionSpec, Attempt, ExecutionTag, Grant, Lane, Route, Group,
+                         CreateDedup, Worker, BulkJob, Flow, Edge, EdgeGroup, PendingCancelGroup,
+                         CancelBacklog, CancelBacklogMember, DependencyDispatch>;
 using Events = boost::mp11::mp_list<LeaseEvent, CompletionEvent, OperatorEvent, WorkerEvent>;
 
 // Records with a clock of their own.
@@ -41,11 +44,15 @@ inline ExecutionId owner_of(const AttemptKey& key) {
 
 // How writers that share a store keep out of each other's way. Most records are locked when they are read.
 // Many operations read a shared record and few change it: it is locked, and read again, by who changes it.
-using SharedRecords = boost::mp11::mp_list<Lane, Route, Group, Worker>;
+using SharedRecords = boost::mp11::mp_list<Lane, Route, Group, Worker, Flow>;
 template <class Record>
 inline constexpr bool is_shared = boost::mp11::mp_contains<SharedRecords, Record>::value;
-// Whoever reads or changes one of these holds the lock of its execution.
-using GuardedRecords = boost::mp11::mp_list<ExecutionSpec, Attempt, ExecutionTag, Grant>;
+// Nobody else may change one of these until its reader has committed: a claim relies on what its flow is.
+template <class Record>
+inline constexpr bool is_held = std::is_same_v<Record, Flow>;
+// Whoever reads or changes one of these holds the lock of its execution; of an edge, of its upstream.
+using GuardedRecords =
+    boost::mp11::mp_list<ExecutionSpec, Attempt, ExecutionTag, Grant, Edge, CancelBacklogMember>;
 template <class Record>
 inline constexpr bool is_guarded = boost::mp11::mp_contains<GuardedRecords, Record>::value;
 

@@ -48,11 +48,13 @@ ColumnMask<Record> changed_columns(const Record& before, const Record& after) {
   return mask;
 }
 
-// An absent value, an empty text and a default policy are stored as null.
+// An absent value, an empty text, a default policy and what is not so are stored as null.
 template <class T>
 bool has_value(const T& value) {
   if constexpr (is_optional<T>)
     return value.has_value();
+  else if constexpr (std::is_same_v<T, bool>)
+    return value;
   else if constexpr (std::is_same_v<T, std::string>)
     return !value.empty();
   else if constexpr (std::is_same_v<T, Bytes>)

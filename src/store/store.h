@@ -52,11 +52,12 @@ struct ListScan {
   struct InFlow {
     FlowId flow_id;
   };
+  struct Flows {};  // not executions, but flows: each by its partition and id
   struct Tagged {
     std::string key;
     std::string value;
   };
-  std::variant<Everything, InGroup, InFlow, Tagged> of;
+  std::variant<Everything, InGroup, InFlow, Flows, Tagged> of;
   ListOrder order{};
   std::optional<core::ListPosition> after;
   std::size_t limit{};
@@ -68,6 +69,17 @@ struct GroupFilter {
   std::optional<std::string> namespace_;
   std::optional<std::string> execution_kind;
 };
+
+struct FlowCounts {
+  std::map<PublicState, std::int64_t> by_state;  // of its members
+  std::int64_t siblings_cancelled{};             // of them, for the reason sibling_quorum_…
+};
+struct NodeName {
+  std::uint16_t partition_key{};
+  Uuid execution_id;
+  std::string node_name;
+};
+BOOST_DESCRIBE_STRUCT(NodeName, (), (partition_key, execution_id, node_name))
 
 // What the clock wants to know when it wakes up.
 struct Agenda {
@@ -143,6 +155,12 @@ class Session : public core::Loader {
   virtual std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) = 0;
   virtual std::vector<Group> groups(const GroupFilter& filter, std::size_t limit) = 0;
   virtual std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) = 0;
+  virtual FlowCounts count_flow(const FlowId& flow) = 0;
+  // By edge id, and by downstream.
+  virtual std::vector<Edge> edges_of(const FlowKey& flow) = 0;
+  virtual std::vector<EdgeGroup> joins_of(const FlowKey& flow) = 0;
+  // Of the members that have one.
+  virtual std::vector<NodeName> node_names(const FlowId& flow) = 0;
   // When the oldest event happened that may be trimmed.
   virtual std::optional<std::int64_t> oldest_event() = 0;
 

@@ -163,7 +163,7 @@ class Replica {
   static void want(core::Unit&, const RecordBulk&) {}
   template <class Asked>
   static void want(core::Unit& unit, const Asked& request) {
-    engine::want(unit, request);
+    engine::want(unit, request, kPartitions);
   }
 
   static core::Rule apply(core::Unit& unit, const RunDue& request, core::Context& at) {

@@ -54,6 +54,8 @@ void check_snapshot(const ExecutionSnapshot& seen) {
                          s.blocking_reason == BlockingReason::paused_by_operator ||
                          s.blocking_reason == BlockingReason::paused_by_policy ||
                          s.blocking_reason == BlockingReason::waiting_for_capable_worker ||
+                         s.blocking_reason == BlockingReason::waiting_for_children ||
+                         s.blocking_reason == BlockingReason::paused_by_flow_cancel ||
                          s.public_state == PublicState::rate_limited;
   if (seen.delay_until) {
     EXPECT_TRUE(held_back) << "a delay is over when it has ended";

@@ -37,7 +37,7 @@ struct Group {
 const std::vector<Group> kGroups = {
     {ErrorKind::not_found, 404, "", std::nullopt,
      "execution_not_found flow_not_found attempt_not_found budget_not_found quota_policy_not_found "
-     "stream_not_found suspension_not_found worker_not_found operation_not_found"},
+     "stream_not_found suspension_not_found worker_not_found operation_not_found edge_not_found"},
     {ErrorKind::validation, 400, "", std::nullopt,
      "invalid_input capability_mismatch invalid_capabilities invalid_policy_json payload_too_large "
      "signal_limit_exceeded invalid_waitpoint_key invalid_token waitpoint_not_token_bound "
@@ -58,7 +58,7 @@ const std::vector<Group> kGroups = {
     {ErrorKind::contention, 500, "retry_exhausted", false, "retry_exhausted"},
     {ErrorKind::state, 409, "=", false,
      "execution_not_terminal max_replays_exhausted replay_not_allowed not_runnable terminal "
-     "flow_already_terminal budget_exceeded budget_soft_exceeded lane_not_accepting"},
+     "flow_already_terminal group_already_terminal budget_exceeded budget_soft_exceeded lane_not_accepting"},
     {ErrorKind::state, 409, "already_satisfied", false,
      "already_satisfied duplicate_signal ok_already_applied attempt_already_terminal stream_already_closed "
      "lease_expired lease_revoked"},

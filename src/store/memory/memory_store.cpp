@@ -44,6 +44,9 @@ struct Database {
   std::map<std::pair<std::int64_t, PublicState>, ByAge> group_members;
   std::map<FlowId, ByAge> flow_members;
   std::map<std::int64_t, ByAge> blocked_on_route;
+  ByAge flows_by_age;
+  std::map<ExecutionId, std::set<EdgeKey>> edges_from;
+  std::map<ExecutionId, std::set<EdgeKey>> edges_into;
 
   template <class Record>
   Table<Record>& table() {
@@ -77,6 +80,14 @@ struct Database {
       if (record->state.eligibility_state == EligibilityState::blocked_by_route) {
         update(blocked_on_route[record->route_id], position_of(*record));
       }
+    }
+    if constexpr (std::is_same_v<Record, Flow>) {
+      update(flows_by_age,
+             core::ListPosition{record->created_at_ms, {record->partition_key, record->flow_id.uuid}});
+    }
+    if constexpr (std::is_same_v<Record, Edge>) {
+      update(edges_from[record->upstream()], record->key());
+      update(edges_into[record->downstream()], record->key());
     }
     if constexpr (std::is_same_v<Record, Route>) update(lane_routes[record->lane_id], record->route_id);
   }
@@ -145,6 +156,7 @@ struct Database {
   const ByAge& members(const ListScan::InGroup& group) {
     return group_members[{group.group_id, group.state}];
   }
+  const ByAge& members(const ListScan::Flows&) { return flows_by_age; }
   const ByAge& members(const ListScan::InFlow& flow) { return flow_members[flow.flow_id]; }
 };
 
@@ -346,6 +358,26 @@ class MemorySession final : public Session {
     return oldest;
   }
 
+  FlowCounts count_flow(const FlowId& flow) override {
+    FlowCounts counts;
+    for (const auto& position : database_->flow_members[flow]) {
+      const auto& member = *database_->table<Execution>().at(position.execution_id);
+      ++counts.by_state[member.state.public_state];
+      if (member.cancellation_reason.starts_with("sibling_quorum_")) ++counts.siblings_cancelled;
+    }
+    return counts;
+  }
+  std::vector<Edge> edges_of(const FlowKey& flow) override { return all_of_flow<Edge>(flow); }
+  std::vector<EdgeGroup> joins_of(const FlowKey& flow) override { return all_of_flow<EdgeGroup>(flow); }
+  std::vector<NodeName> node_names(const FlowId& flow) override {
+    std::vector<NodeName> names;
+    for (const auto& position : database_->flow_members[flow]) {
+      const auto& spec = *database_->table<ExecutionSpec>().at(position.execution_id);
+      if (!spec.node_name.empty()) names.push_back({spec.partition_key, spec.execution_id, spec.node_name});
+    }
+    return names;
+  }
+
   std::map<LaneCountKey, std::int64_t> count_executions() override {
     std::map<LaneCountKey, std::int64_t> counts;
     for (const auto& [id, execution] : database_->table<Execution>()) {
@@ -378,6 +410,73 @@ class MemorySession final : public Session {
     std::vector<ExecutionId> found;
     for (const auto& position : database_->blocked_on_route[question.route_id]) {
       if (found.size() < question.limit) found.push_back(position.execution_id);
+    }
+    return found;
+  }
+
+  // Edge ids are unique in their flow only, but an execution has edges in one flow.
+  template <class Question>
+  static std::vector<EdgeKey> page_of(const std::set<EdgeKey>& edges, const Question& question) {
+    std::vector<EdgeKey> found;
+    for (const auto& key : edges) {
+      if (question.after && key.edge_id <= *question.after) continue;
+      if (found.size() < question.limit) found.push_back(key);
+    }
+    return found;
+  }
+  std::vector<EdgeKey> answer(const core::EdgesFrom& question) {
+    return page_of(database_->edges_from[question.upstream], question);
+  }
+  std::vector<EdgeKey> answer(const core::EdgesInto& question) {
+    return page_of(database_->edges_into[question.downstream], question);
+  }
+
+  std::vector<ExecutionId> answer(const core::Descendants& question) {
+    std::set<ExecutionId> reached;
+    std::vector<ExecutionId> next{question.of};
+    while (!next.empty()) {
+      const auto id = next.back();
+      next.pop_back();
+      for (const auto& key : database_->edges_from[id]) {
+        const auto downstream = database_->table<Edge>().at(key)->downstream();
+        if (reached.insert(downstream).second) next.push_back(downstream);
+      }
+    }
+    return {reached.begin(), reached.end()};
+  }
+
+  std::vector<core::MemberPhase> answer(const core::MembersOf& question) {
+    std::vector<core::MemberPhase> found;
+    for (const auto& position : database_->flow_members[question.flow_id]) {
+      const auto& member = *database_->table<Execution>().at(position.execution_id);
+      found.push_back({position.execution_id, member.state.lifecycle_phase});
+    }
+    return found;
+  }
+
+  std::vector<ExecutionId> answer(const core::OwedCancels& question) {
+    std::vector<ExecutionId> found;
+    const auto& [partition, flow] = question.flow;
+    const auto& rows = database_->table<CancelBacklogMember>();
+    auto it = question.after ? rows.upper_bound({partition, flow, *question.after})
+                             : rows.lower_bound({partition, flow, {}});
+    for (; it != rows.end() && it->first.partition_key == partition && it->first.flow_id == flow &&
+           found.size() < question.limit;
+         ++it) {
+      found.push_back({partition, it->first.execution_id});
+    }
+    return found;
+  }
+
+  template <class Record>
+  std::vector<Record> all_of_flow(const FlowKey& flow) {
+    std::vector<Record> found;
+    const auto& table = database_->table<Record>();
+    for (auto it = table.lower_bound({flow.partition_key, flow.flow_id, {}});
+         it != table.end() && it->first.partition_key == flow.partition_key &&
+         it->first.flow_id == flow.flow_id;
+         ++it) {
+      found.push_back(*it->second);
     }
     return found;
   }

@@ -335,10 +335,124 @@ create table ff_migration_annotation (
 );
 )sql";
 
+constexpr const char* kFlows = R"sql(
+alter table ff_exec_core add column dependencies_pending boolean;
+comment on column ff_exec_core.dependencies_pending is 'its join (ff_edge_group) is undecided: it is not offered before that';
+alter table ff_exec_spec add column node_name text;
+comment on column ff_exec_spec.node_name is 'its name in the flow, if that was submitted as a whole';
+
+-- Flows: containers of executions that depend on each other.
+create table ff_flow_core (
+  partition_key integer not null, -- of the flow and of all its members
+  flow_id uuid not null, -- chosen by the caller, or made by us
+  flow_kind text collate "C" not null, -- what it is, for people
+  namespace text collate "C", -- the tenant
+  failure_policy text not null, -- what a member's failure does to the rest
+  graph_revision bigint not null, -- +1 for every member and every edge
+  node_count bigint not null, -- members so far
+  edge_count bigint not null, -- edges so far
+  removed_count bigint not null, -- members that retention has removed
+  public_flow_state text not null, -- open, cancelled or failed: whether it may be changed
+  created_at_ms bigint not null, -- when it was created
+  last_mutation_at_ms bigint not null, -- when it was changed last
+  cancelled_at_ms bigint, -- when it was cancelled
+  cancel_reason text, -- why
+  cancellation_policy text, -- which of its members that cancels
+  tags jsonb, -- an object of strings
+  primary key (partition_key, flow_id)
+) with (fillfactor = 75);
+create index ff_flow_core_age on ff_flow_core (created_at_ms, partition_key, flow_id);
+
+-- Who waits for whom.
+create table ff_edge (
+  partition_key integer not null, -- ff_flow_core
+  flow_id uuid not null, -- ff_flow_core
+  edge_id uuid not null, -- chosen by the caller, or made by us
+  upstream_eid uuid not null, -- ff_exec_core: who must end first
+  downstream_eid uuid not null, -- ff_exec_core: who waits
+  data_passing_ref text, -- not null: the result of the one becomes the input of the other
+  edge_state text not null, -- pending, or applied: in force
+  dependency_state text not null, -- whether the upstream has ended, and how; an edge counts once
+  created_at_ms bigint not null, -- when it was staged
+  applied_at_ms bigint, -- when it came into force
+  resolved_at_ms bigint, -- when its upstream ended
+  primary key (partition_key, flow_id, edge_id)
+) with (fillfactor = 80);
+create index ff_edge_upstream on ff_edge (partition_key, upstream_eid, edge_id);
+create index ff_edge_downstream on ff_edge (partition_key, downstream_eid, edge_id);
+
+-- Joins: for each downstream its policy, and how many of its upstreams have ended how.
+create table ff_edge_group (
+  partition_key integer not null, -- ff_flow_core
+  flow_id uuid not null, -- ff_flow_core
+  downstream_eid uuid not null, -- ff_exec_core
+  policy_kind text not null, -- all_of, any_of or quorum
+  k_target bigint not null, -- of a quorum: how many must succeed
+  on_satisfied text, -- what becomes of the others
+  staged_count bigint not null, -- edges, applied or not; the first fixes the policy
+  edge_count bigint not null, -- edges in force
+  success_count bigint not null, -- of them, ended by success
+  fail_count bigint not null, -- of them, failed, cancelled or expired
+  skip_count bigint not null, -- of them, skipped
+  group_state text not null, -- pending, satisfied or impossible; decided once
+  satisfied_at_ms bigint, -- when
+  cancel_siblings_pending_flag boolean, -- whether siblings are still owed a cancel
+  cancel_siblings_reason text, -- why they were cancelled
+  primary key (partition_key, flow_id, downstream_eid)
+) with (fillfactor = 75);
+
+-- Decided joins whose losing siblings are still to be cancelled.
+create table ff_pending_cancel_groups (
+  partition_key integer not null, -- ff_edge_group
+  flow_id uuid not null, -- ff_edge_group
+  downstream_eid uuid not null, -- ff_edge_group
+  reason text, -- of the cancels
+  enqueued_at_ms bigint not null, -- when the join was decided
+  after_edge_id uuid, -- siblings up to this edge are done
+  next_due_at_ms bigint, -- when to go on
+  primary key (partition_key, flow_id, downstream_eid)
+);
+create index ff_pending_cancel_groups_due on ff_pending_cancel_groups (next_due_at_ms)
+  where next_due_at_ms is not null;
+
+-- Cancelled flows with members that are still to be cancelled.
+create table ff_cancel_backlog (
+  partition_key integer not null, -- ff_flow_core
+  flow_id uuid not null, -- ff_flow_core
+  requested_at_ms bigint not null, -- when
+  reason text, -- of the cancels
+  cancellation_policy text not null, -- which members
+  status text not null, -- parking, waiting_for_active or cancelling
+  parked_up_to uuid, -- members up to this one are out of the line
+  next_due_at_ms bigint, -- when to go on
+  primary key (partition_key, flow_id)
+);
+create index ff_cancel_backlog_due on ff_cancel_backlog (next_due_at_ms) where next_due_at_ms is not null;
+
+-- Members of cancelled flows that are still owed their cancel.
+create table ff_cancel_backlog_member (
+  partition_key integer not null, -- ff_cancel_backlog
+  flow_id uuid not null, -- ff_cancel_backlog
+  execution_id uuid not null, -- ff_exec_core
+  primary key (partition_key, flow_id, execution_id)
+);
+
+-- Members that have ended and have more dependents than one transaction should touch: the rest.
+create table ff_dependency_dispatch (
+  partition_key integer not null, -- ff_exec_core
+  execution_id uuid not null, -- ff_exec_core
+  after_edge_id uuid, -- dependents up to this edge are done
+  next_due_at_ms bigint, -- when to go on
+  primary key (partition_key, execution_id)
+);
+create index ff_dependency_dispatch_due on ff_dependency_dispatch (next_due_at_ms)
+  where next_due_at_ms is not null;
+)sql";
+
 }  // namespace
 
 const std::vector<Migration>& migrations() {
-  static const std::vector<Migration> all{{1, "foundations", kFoundations}};
+  static const std::vector<Migration> all{{1, "foundations", kFoundations}, {2, "flows", kFlows}};
   return all;
 }
 

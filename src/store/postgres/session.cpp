@@ -203,6 +203,10 @@ void PostgresSession::commit(Unit& unit) {
 
 void PostgresSession::remember(const Unit& unit) {
   for (const auto& id : unit.purged()) settings_.cache->forget(id);
+  // Its input is another now.
+  unit.for_each_dirty<ExecutionSpec>([&](const Slot<ExecutionSpec>& slot) {
+    if (slot.stored) settings_.cache->forget(slot.key);
+  });
   unit.for_each_dirty<Execution>([&](const Slot<Execution>& slot) { remember(unit, slot); });
   unit.for_each_dirty<Route>([&](const Slot<Route>& slot) {
     if (slot.changed && !slot.stored) remembered_routes_.erase(slot.changed->lane_id);

@@ -30,6 +30,7 @@ class PostgresSession final : public Session {
   bool loads_instantly() const override { return false; }
   bool has_other_writers() const override { return access_ == Access::write; }
   const std::vector<Route>* remembered_routes(const std::string& lane) const override;
+  std::optional<FlowId> remembered_flow(const ExecutionId& id) const override;
 
   std::uint64_t round_trips() const override {
     return round_trips_ + (connection_ ? connection_->round_trips() : 0);
@@ -52,6 +53,10 @@ class PostgresSession final : public Session {
   std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) override;
   std::vector<Group> groups(const GroupFilter& filter, std::size_t limit) override;
   std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) override;
+  FlowCounts count_flow(const FlowId& flow) override;
+  std::vector<Edge> edges_of(const FlowKey& flow) override;
+  std::vector<EdgeGroup> joins_of(const FlowKey& flow) override;
+  std::vector<NodeName> node_names(const FlowId& flow) override;
   std::optional<std::int64_t> oldest_event() override;
   void fill(AnyKeyPage page) override;
   void fill(AnyEventPage page) override;
@@ -85,6 +90,11 @@ class PostgresSession final : public Session {
   std::shared_ptr<const Execution> take_offer(core::Unit& unit, const Rows& rows, int row);
   void post_answer(core::Unit& unit, const core::WorkersOf& question);
   void post_answer(core::Unit& unit, const core::BlockedOnRoute& question);
+  void post_answer(core::Unit& unit, const core::EdgesInto& question);
+  void post_answer(core::Unit& unit, const core::Descendants& question);
+  void post_answer(core::Unit& unit, const core::MembersOf& question);
+  void post_answer(core::Unit& unit, const core::OwedCancels& question);
+  void post_edges_from(core::Unit& unit);
   bool post_remembered(core::Unit& unit, const GroupKey& key);
 
   // ---- writing ----
@@ -104,7 +114,11 @@ class PostgresSession final : public Session {
 
   // ---- reading ----
   template <class Struct>
-  std::vector<Struct> rows(const std::string& sql, const Parameters& parameters = {});
+  std::vector<Struct> rows(const std::string& sql, const Parameters& parameters = {}) {
+    std::vector<Struct> found;
+    connection_->run(sql, parameters, [&](const Rows& result) { found = result.all<Struct>(); });
+    return found;
+  }
   std::map<LaneCountKey, std::int64_t> counts(const std::string& sql);
   void begin_reading();
   template <class Event>

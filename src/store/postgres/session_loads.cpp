@@ -58,7 +58,9 @@ std::uint32_t version(const Rows& rows, int row) {
 }
 
 template <class Record>
-constexpr bool is_locked_when_read = !is_shared<Record> && !is_guarded<Record>;
+constexpr Lock kLockWhenRead = is_held<Record>                           ? Lock::share
+                               : is_shared<Record> || is_guarded<Record> ? Lock::none
+                                                                         : Lock::update;
 
 }  // namespace
 
@@ -78,8 +80,12 @@ void PostgresSession::post_wanted(Unit& unit) {
   for_each_type<Records>([&]<class Record>() { post_records<Record>(unit); });
   for_each_type<SharedRecords>([&]<class Record>() { post_locks<Record>(unit); });
   for_each_type<core::Questions>([&]<class Question>() {
-    for (const auto& question : std::exchange(unit.wanted_answers<Question>(), {})) {
-      post_answer(unit, question);
+    if constexpr (std::is_same_v<Question, core::EdgesFrom>) {
+      post_edges_from(unit);
+    } else {
+      for (const auto& question : std::exchange(unit.wanted_answers<Question>(), {})) {
+        post_answer(unit, question);
+      }
     }
   });
   auto lanes = std::exchange(unit.wanted_routes(), {});
@@ -109,22 +115,23 @@ void PostgresSession::post_records(Unit& unit) {
     if (access_ == Access::write) keys = post_cached(unit, std::move(keys));
     if (keys.empty()) return;
   }
-  static const std::string locking = select_by_keys<Record>(true);
-  static const std::string looking = select_by_keys<Record>(false);
-  const bool lock = access_ == Access::write && is_locked_when_read<Record>;
+  static const std::string locking = select_by_keys<Record>(kLockWhenRead<Record>);
+  static const std::string looking = select_by_keys<Record>(Lock::none);
   const auto parameters = key_parameters<Key>(keys);
-  connection_->post(lock ? locking : looking, parameters, [this, &unit, keys](const Rows& found) {
-    for (int row = 0; row < found.size(); ++row) {
-      auto record = std::make_shared<const Record>(found.get_struct<Record>(row));
-      if constexpr (std::is_same_v<Record, Group>) {
-        if (remembered_groups_.size() < kMaxRemembered) remembered_groups_[record->group_id] = record;
-      }
-      const auto key = record->key();
-      unit.put<Record>(key, std::move(record));
-    }
-    // The rest is not there.
-    for (const auto& key : keys) unit.put<Record>(key, nullptr);
-  });
+  connection_->post(access_ == Access::write ? locking : looking, parameters,
+                    [this, &unit, keys](const Rows& found) {
+                      for (int row = 0; row < found.size(); ++row) {
+                        auto record = std::make_shared<const Record>(found.get_struct<Record>(row));
+                        if constexpr (std::is_same_v<Record, Group>) {
+                          if (remembered_groups_.size() < kMaxRemembered)
+                            remembered_groups_[record->group_id] = record;
+                        }
+                        const auto key = record->key();
+                        unit.put<Record>(key, std::move(record));
+                      }
+                      // The rest is not there.
+                      for (const auto& key : keys) unit.put<Record>(key, nullptr);
+                    });
 }
 
 template <class Record>
@@ -133,7 +140,7 @@ void PostgresSession::post_locks(Unit& unit) {
   if (unit.wanted_locks<Record>().empty()) return;
   auto keys = std::exchange(unit.wanted_locks<Record>(), {});
   make_distinct(keys);
-  static const std::string sql = select_by_keys<Record>(true);
+  static const std::string sql = select_by_keys<Record>(Lock::update);
   connection_->post(sql, key_parameters<Key>(keys), [&unit, keys](const Rows& found) {
     std::map<Key, std::shared_ptr<const Record>> records;
     for (int row = 0; row < found.size(); ++row) {
@@ -155,7 +162,7 @@ void PostgresSession::post_routes(Unit& unit, const std::string& lane) {
 
 // Locks those that are in the cache and asks only for their versions. Gives back the others.
 std::vector<ExecutionId> PostgresSession::post_cached(Unit& unit, std::vector<ExecutionId> ids) {
-  static const std::string sql = select_by_keys<Execution>(kVersionColumns, /*lock=*/true);
+  static const std::string sql = select_by_keys<Execution>(kVersionColumns, Lock::update);
   const auto cached =
       std::ranges::partition(ids, [&](const ExecutionId& id) { return !settings_.cache->find(id); });
   std::vector<ExecutionId> known(cached.begin(), cached.end());

@@ -34,6 +34,10 @@ ListSql list_sql(const ListScan::InGroup&) {
 ListSql list_sql(const ListScan::InFlow&) {
   return {"ff_exec_core where flow_id=$1::uuid", "flow_id,", 1};
 }
+ListSql list_sql(const ListScan::Flows&) {
+  return {"(select created_at_ms,partition_key,flow_id as execution_id from ff_flow_core) as f where true",
+          "", 0};
+}
 ListSql list_sql(const ListScan::Tagged&) {
   return {"ff_exec_tag where tag_key=$1::text and tag_value=$2::text", "tag_key,tag_value,", 2};
 }
@@ -48,6 +52,7 @@ void add_list(Parameters& parameters, const ListScan::InGroup& group) {
 void add_list(Parameters& parameters, const ListScan::InFlow& flow) {
   parameters.add(flow.flow_id);
 }
+void add_list(Parameters&, const ListScan::Flows&) {}
 void add_list(Parameters& parameters, const ListScan::Tagged& tag) {
   parameters.add(tag.key).add(tag.value);
 }
@@ -117,13 +122,6 @@ std::string oldest_event_expression() {
 }
 
 }  // namespace
-
-template <class Struct>
-std::vector<Struct> PostgresSession::rows(const std::string& sql, const Parameters& parameters) {
-  std::vector<Struct> found;
-  connection_->run(sql, parameters, [&](const Rows& rows) { found = rows.all<Struct>(); });
-  return found;
-}
 
 Agenda PostgresSession::agenda(const std::vector<std::string>& waiting_lanes) {
   static const std::string sql =

@@ -46,12 +46,14 @@ std::string columns_of(const std::string& alias) {
   return list;
 }
 
+enum class Lock { none, share, update };
+
 // Locks are always taken in the order of the keys.
 template <class Record>
-std::string select_by_keys(const std::string& columns, bool lock) {
+std::string select_by_keys(const std::string& columns, Lock lock) {
   std::string sql = "select " + columns + " from " + keys_as_rows<Record>() + " join " + Record::table +
                     " t on " + same_key<Record>("t", "k");
-  if (!lock) return sql;
+  if (lock == Lock::none) return sql;
   sql += " order by ";
   std::size_t column = 0;
   for_each_column<Record>([&]<class Field>(std::string_view name) {
@@ -59,11 +61,11 @@ std::string select_by_keys(const std::string& columns, bool lock) {
     if (column > 1) sql += ',';
     sql += "t." + std::string(name);
   });
-  return sql + " for update of t";
+  return sql + (lock == Lock::share ? " for share of t" : " for update of t");
 }
 
 template <class Record>
-std::string select_by_keys(bool lock) {
+std::string select_by_keys(Lock lock) {
   return select_by_keys<Record>(columns_of<Record>("t"), lock);
 }
 

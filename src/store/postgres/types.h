@@ -16,6 +16,7 @@ struct ColumnType {
   const char* name;
   std::uint32_t oid;
 };
+inline constexpr ColumnType kBool{"bool", 16};
 inline constexpr ColumnType kInt4{"int4", 23};
 inline constexpr ColumnType kInt8{"int8", 20};
 inline constexpr ColumnType kUuid{"uuid", 2950};
@@ -27,6 +28,8 @@ template <class T>
 constexpr ColumnType column_type() {
   if constexpr (is_optional<T>)
     return column_type<typename T::value_type>();
+  else if constexpr (std::is_same_v<T, bool>)
+    return kBool;
   else if constexpr (is_typed_id<T> || std::is_same_v<T, Uuid>)
     return kUuid;
   else if constexpr (std::is_same_v<T, std::string> || std::is_enum_v<T>)
@@ -66,6 +69,8 @@ void append_value(std::string& out, const T& value) {
       append_value(out, *value);
     else
       append_null(out);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    append_bytes(out, value ? std::string_view("\1", 1) : std::string_view("\0", 1));
   } else if constexpr (is_typed_id<T>) {
     append_value(out, value.uuid);
   } else if constexpr (std::is_same_v<T, Uuid>) {
@@ -180,6 +185,9 @@ template <class T>
 void read_value(std::string_view bytes, const char* column, T& value) {
   if constexpr (is_optional<T>) {
     read_value(bytes, column, value.emplace());
+  } else if constexpr (std::is_same_v<T, bool>) {
+    if (bytes.size() != 1) fail_corrupt(column);
+    value = bytes.front() != 0;
   } else if constexpr (is_typed_id<T>) {
     read_value(bytes, column, value.uuid);
   } else if constexpr (std::is_same_v<T, Uuid>) {

@@ -342,10 +342,120 @@ create table ff_worker_registry_event (
 );
 )sql";
 
+constexpr const char* kFlows = R"sql(
+alter table ff_exec_core add column dependencies_pending integer;  -- 1: its join is undecided
+alter table ff_exec_spec add column node_name text;  -- in a flow that was submitted as a whole
+
+create table ff_flow_core (
+  partition_key       integer,
+  flow_id             blob,
+  flow_kind           text,
+  namespace           text,
+  failure_policy      text,
+  graph_revision      integer,
+  node_count          integer,
+  edge_count          integer,
+  removed_count       integer,  -- members that retention has removed
+  public_flow_state   text,
+  created_at_ms       integer,
+  last_mutation_at_ms integer,
+  cancelled_at_ms     integer,
+  cancel_reason       text,
+  cancellation_policy text,
+  tags                text,  -- JSON object
+  primary key (partition_key, flow_id)
+) without rowid;
+create index ff_flow_core_age on ff_flow_core (created_at_ms, partition_key, flow_id);
+
+-- Who waits for whom.
+create table ff_edge (
+  partition_key    integer,
+  flow_id          blob,
+  edge_id          blob,
+  upstream_eid     blob,
+  downstream_eid   blob,
+  data_passing_ref text,
+  edge_state       text,
+  dependency_state text,  -- an edge counts once
+  created_at_ms    integer,
+  applied_at_ms    integer,
+  resolved_at_ms   integer,
+  primary key (partition_key, flow_id, edge_id)
+) without rowid;
+create index ff_edge_upstream on ff_edge (partition_key, upstream_eid, edge_id);
+create index ff_edge_downstream on ff_edge (partition_key, downstream_eid, edge_id);
+
+-- Joins: for each downstream its policy, and how many of its upstreams have ended how.
+create table ff_edge_group (
+  partition_key                integer,
+  flow_id                      blob,
+  downstream_eid               blob,
+  policy_kind                  text,
+  k_target                     integer,
+  on_satisfied                 text,
+  staged_count                 integer,
+  edge_count                   integer,
+  success_count                integer,
+  fail_count                   integer,
+  skip_count                   integer,
+  group_state                  text,
+  satisfied_at_ms              integer,
+  cancel_siblings_pending_flag integer,
+  cancel_siblings_reason       text,
+  primary key (partition_key, flow_id, downstream_eid)
+) without rowid;
+
+-- Decided joins whose losing siblings are still to be cancelled.
+create table ff_pending_cancel_groups (
+  partition_key  integer,
+  flow_id        blob,
+  downstream_eid blob,
+  reason         text,
+  enqueued_at_ms integer,
+  after_edge_id  blob,
+  next_due_at_ms integer,
+  primary key (partition_key, flow_id, downstream_eid)
+) without rowid;
+create index ff_pending_cancel_groups_due on ff_pending_cancel_groups (next_due_at_ms)
+  where next_due_at_ms is not null;
+
+-- Cancelled flows with members that are still to be cancelled, and these members.
+create table ff_cancel_backlog (
+  partition_key       integer,
+  flow_id             blob,
+  requested_at_ms     integer,
+  reason              text,
+  cancellation_policy text,
+  status              text,
+  parked_up_to        blob,
+  next_due_at_ms      integer,
+  primary key (partition_key, flow_id)
+) without rowid;
+create index ff_cancel_backlog_due on ff_cancel_backlog (next_due_at_ms) where next_due_at_ms is not null;
+create table ff_cancel_backlog_member (
+  partition_key integer,
+  flow_id       blob,
+  execution_id  blob,
+  primary key (partition_key, flow_id, execution_id)
+) without rowid;
+
+-- Members that have ended and have more dependents than one transaction should touch: the rest.
+create table ff_dependency_dispatch (
+  partition_key  integer,
+  execution_id   blob,
+  after_edge_id  blob,
+  next_due_at_ms integer,
+  primary key (partition_key, execution_id)
+) without rowid;
+create index ff_dependency_dispatch_due on ff_dependency_dispatch (next_due_at_ms)
+  where next_due_at_ms is not null;
+)sql";
+
 }  // namespace
 
 const std::vector<Migration>& migrations() {
-  static const std::vector<Migration> all{{1, "foundations", kFoundations}, {2, "executions", kExecutions}};
+  static const std::vector<Migration> all{
+      {1, "foundations", kFoundations}, {2, "executions", kExecutions}, {3, "flows", kFlows}};
   return all;
 }
 

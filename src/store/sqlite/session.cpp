@@ -22,7 +22,9 @@ template <class Record>
 bool is_worth_caching(const Record* record) {
   // Sound because one process, through this one session, is all that ever changes the file.
   // Read by readers only.
-  if constexpr (std::is_same_v<Record, Attempt> || std::is_same_v<Record, ExecutionTag>) return false;
+  if constexpr (std::is_same_v<Record, Attempt> || std::is_same_v<Record, ExecutionTag> ||
+                std::is_same_v<Record, CancelBacklogMember>)
+    return false;
   if constexpr (std::is_same_v<Record, ExecutionSpec>) {
     return record && record->payload.data.size() <= kLargestCachedPayload;
   }

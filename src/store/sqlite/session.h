@@ -38,6 +38,10 @@ class SqliteSession final : public Session {
   std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) override;
   std::vector<Group> groups(const GroupFilter& filter, std::size_t limit) override;
   std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) override;
+  FlowCounts count_flow(const FlowId& flow) override;
+  std::vector<Edge> edges_of(const FlowKey& flow) override;
+  std::vector<EdgeGroup> joins_of(const FlowKey& flow) override;
+  std::vector<NodeName> node_names(const FlowId& flow) override;
   std::optional<std::int64_t> oldest_event() override;
   void fill(AnyKeyPage page) override;
   void fill(AnyEventPage page) override;
@@ -105,6 +109,15 @@ class SqliteSession final : public Session {
   std::optional<std::int64_t> earliest(const std::string& column, const std::string& table);
   std::vector<WorkerKey> answer(const core::WorkersOf& question);
   std::vector<ExecutionId> answer(const core::BlockedOnRoute& question);
+  template <class Question>
+  std::vector<EdgeKey> edges_by(const std::string& column, const ExecutionId& end, const Question& question);
+  std::vector<EdgeKey> answer(const core::EdgesFrom& question);
+  std::vector<EdgeKey> answer(const core::EdgesInto& question);
+  std::vector<ExecutionId> answer(const core::Descendants& question);
+  std::vector<core::MemberPhase> answer(const core::MembersOf& question);
+  std::vector<ExecutionId> answer(const core::OwedCancels& question);
+  template <class Record>
+  std::vector<Record> all_of_flow(const FlowKey& flow, const std::string& order);
 
   SessionSettings settings_;
   std::unique_ptr<Connection> connection_;

@@ -21,11 +21,15 @@ ListSql list_sql(const ListScan::InGroup&) {
 ListSql list_sql(const ListScan::InFlow&) {
   return {"ff_exec_core where flow_id=?1", 1};
 }
+ListSql list_sql(const ListScan::Flows&) {
+  return {"(select created_at_ms,partition_key,flow_id as execution_id from ff_flow_core) where true", 0};
+}
 ListSql list_sql(const ListScan::Tagged&) {
   return {"ff_exec_tag where tag_key=?1 and tag_value=?2", 2};
 }
 
 void bind_list(sqlite3_stmt*, const ListScan::Everything&) {}
+void bind_list(sqlite3_stmt*, const ListScan::Flows&) {}
 void bind_list(sqlite3_stmt* statement, const ListScan::InGroup& group) {
   bind(statement, 1, group.group_id);
   bind(statement, 2, group.state);

@@ -1,0 +1,317 @@
+#include "core/flow_cancel.h"
+
+#include "core/cancel.h"
+#include "core/dependency.h"
+#include "core/flow.h"
+#include "core/lease.h"
+#include "core/transition.h"
+#include "model/text.h"
+
+namespace flowfabric::core {
+
+namespace {
+
+constexpr std::uint32_t kMembersPerStep = 500;
+constexpr std::uint32_t kSiblingsPerStep = 1024;
+constexpr std::size_t kMaxShownMembers = 1000;
+constexpr std::int64_t kMaxGraceMs = std::int64_t{1} << 53;  // exclusive
+// How long after a look the next one comes, while members of a flow that lets them finish still run.
+constexpr std::int64_t kActiveCheckMs = 250;
+
+bool is_cancelled_by(CancellationPolicy policy, LifecyclePhase phase) {
+  switch (policy) {
+    case CancellationPolicy::cancel_all:
+      return phase != LifecyclePhase::terminal;
+    case CancellationPolicy::cancel_pending:
+    case CancellationPolicy::let_active_finish:
+      return phase == LifecyclePhase::submitted || phase == LifecyclePhase::runnable;
+    case CancellationPolicy::cancel_unscheduled_only:
+      return phase == LifecyclePhase::submitted || phase == LifecyclePhase::runnable ||
+             phase == LifecyclePhase::suspended;
+    case CancellationPolicy::flow_only:
+      return false;
+  }
+  return false;
+}
+
+// With what this batch has changed. The flow is locked, so nobody claims or adds one meanwhile.
+std::vector<MemberPhase> members_of(Unit& unit, const FlowKey& flow) {
+  std::map<ExecutionId, LifecyclePhase> phases;
+  for (const auto& member : unit.ask(MembersOf{flow.flow_id})) phases[member.execution_id] = member.phase;
+  unit.for_each_dirty<Execution>([&](const Slot<Execution>& slot) {
+    if (slot.changed && slot.changed->flow_id == flow.flow_id)
+      phases[slot.key] = slot.changed->state.lifecycle_phase;
+    else
+      phases.erase(slot.key);
+  });
+  std::vector<MemberPhase> members;
+  for (const auto& [id, phase] : phases) members.push_back({id, phase});
+  return members;
+}
+
+std::vector<ExecutionId> ids_of(const std::vector<MemberPhase>& members) {
+  std::vector<ExecutionId> ids;
+  for (const auto& member : members) ids.push_back(member.execution_id);
+  return ids;
+}
+
+// Ends the flow, and writes down who is owed a cancel: how many.
+std::size_t begin_cancel(Unit& unit, Flow& flow, FlowState state, const std::string& reason,
+                         CancellationPolicy policy, std::int64_t due_ms,
+                         const std::vector<MemberPhase>& members, const Context& at) {
+  flow.public_flow_state = state;
+  flow.cancelled_at_ms = at.now_ms;
+  flow.last_mutation_at_ms = at.now_ms;
+  flow.cancel_reason = reason;
+  flow.cancellation_policy = policy;
+  std::size_t owed = 0;
+  for (const auto& member : members) {
+    if (!is_cancelled_by(policy, member.phase)) continue;
+    unit.insert(CancelBacklogMember{{flow.partition_key, flow.flow_id, member.execution_id.uuid}});
+    ++owed;
+  }
+  if (owed > 0) {
+    const bool lets_finish = policy == CancellationPolicy::let_active_finish;
+    unit.insert(CancelBacklog{.partition_key = flow.partition_key,
+                              .flow_id = flow.flow_id,
+                              .requested_at_ms = at.now_ms,
+                              .reason = reason,
+                              .cancellation_policy = policy,
+                              .status = lets_finish ? BacklogState::parking : BacklogState::cancelling,
+                              .next_due_at_ms = due_ms});
+  }
+  unit.append(OperatorEvent{.partition_key = flow.partition_key,
+                            .execution_id = flow.flow_id.uuid,
+                            .event_type = OperatorEventType::flow_cancel_requested,
+                            .details = {{"flow_id", flow.flow_id.to_string()},
+                                        {"cancellation_policy", std::string(enum_name(policy))},
+                                        {"reason", reason},
+                                        {"member_count", std::to_string(members.size())}},
+                            .occurred_at_ms = at.now_ms,
+                            .namespace_ = flow.namespace_,
+                            .instance_tag = "",
+                            .tags = flow.tags});
+  return owed;
+}
+
+std::string reason_of(const CancelBacklog& backlog) {
+  return backlog.reason.empty() ? "flow_cancelled" : backlog.reason;
+}
+
+void park(Unit& unit, Execution& execution, const Context& at) {
+  if (execution.state.lifecycle_phase != LifecyclePhase::runnable) return;
+  move_to(unit, execution,
+          vectors::blocked(EligibilityState::blocked_by_operator, BlockingReason::paused_by_flow_cancel,
+                           execution.state.attempt_state),
+          "flow " + execution.flow_id->to_string() + " cancellation: let_active_finish", at);
+}
+
+std::vector<ExecutionId> owed_cancels(Unit& unit, const FlowKey& key, const std::optional<Uuid>& after) {
+  auto owed = unit.ask(OwedCancels{key, after, kMembersPerStep});
+  unit.fetch<Execution>(owed);
+  std::vector<CancelBacklogMemberKey> rows;
+  for (const auto& id : owed) rows.push_back({key.partition_key, key.flow_id, id.uuid});
+  unit.fetch<CancelBacklogMember>(rows);
+  std::erase_if(owed, [&](const ExecutionId& id) {
+    return !unit.find<CancelBacklogMember>({key.partition_key, key.flow_id, id.uuid});
+  });
+  return owed;
+}
+
+bool is_owed(Unit& unit, const FlowKey& key, const ExecutionId& id) {
+  return unit.find<CancelBacklogMember>({key.partition_key, key.flow_id, id.uuid}) != nullptr;
+}
+
+void settle(Unit& unit, const FlowKey& key, const ExecutionId& id) {
+  const CancelBacklogMemberKey row{key.partition_key, key.flow_id, id.uuid};
+  if (unit.find<CancelBacklogMember>(row)) unit.erase<CancelBacklogMember>(row);
+}
+
+// A member that was cancelled with an earlier one's dependents is not owed any more.
+void cancel_one(Unit& unit, const FlowKey& key, const ExecutionId& id, const std::string& reason,
+                Context& at) {
+  if (!is_owed(unit, key, id)) return;
+  const auto* member = unit.find<Execution>(id);
+  if (member && member->state.lifecycle_phase != LifecyclePhase::terminal) {
+    static_cast<void>(cancel(unit, {.execution_id = id, .reason = reason}, at));
+  }
+  settle(unit, key, id);
+}
+
+bool has_active_members(Unit& unit, const FlowKey& key) {
+  for (const auto& member : members_of(unit, key)) {
+    if (member.phase == LifecyclePhase::active) return true;
+  }
+  return false;
+}
+
+// let_active_finish: members are taken out of the line, a page at a time; then what runs is waited for.
+CancelStep park_members(Unit& unit, const FlowKey& key, const Context& at) {
+  const auto backlog = unit.require<CancelBacklog>(key);
+  if (backlog.status == BacklogState::waiting_for_active) {
+    const bool active = has_active_members(unit, key);
+    auto& waiting = unit.edit<CancelBacklog>(key);
+    if (!active) waiting.status = BacklogState::cancelling;
+    waiting.next_due_at_ms = active ? at.now_ms + kActiveCheckMs : at.now_ms;
+    return {.finished = false, .waits_for_active = active};
+  }
+  const auto& page = unit.ask(OwedCancels{key, backlog.parked_up_to, kMembersPerStep});
+  const auto members = owed_cancels(unit, key, backlog.parked_up_to);
+  for (const auto& id : members) {
+    if (unit.find<Execution>(id)) park(unit, unit.edit<Execution>(id), at);
+  }
+  auto& parking = unit.edit<CancelBacklog>(key);
+  if (page.size() == kMembersPerStep)
+    parking.parked_up_to = page.back().uuid;
+  else
+    parking.status = BacklogState::waiting_for_active;
+  parking.next_due_at_ms = at.now_ms;
+  return {};
+}
+
+}  // namespace
+
+Result<FlowCancellation> cancel_flow(Unit& unit, const CancelFlow& request, Context& at) {
+  if (auto ok = check_text("reason", request.reason); !ok) return std::unexpected(ok.error());
+  if (request.grace_ms < 0 || request.grace_ms >= kMaxGraceMs) {
+    return fail_with(ErrorCode::invalid_grace_ms, std::to_string(request.grace_ms),
+                     "Give a number of milliseconds from 0 to 2^53-1.");
+  }
+  if (request.wait_ms < 0) {
+    return fail_with(ErrorCode::invalid_input, "wait_ms: negative", "Give a number of milliseconds.");
+  }
+  const auto key = key_of(request.flow_id, at);
+  const auto* known = unit.find<Flow>(key);
+  if (!known) return std::unexpected(no_such_flow(request.flow_id));
+  FlowCancellation answer{.outcome = CancelOutcome::cancelled,
+                          .cancellation_policy = request.cancellation_policy,
+                          .member_execution_ids = {},
+                          .failed_member_execution_ids = {},
+                          .already_terminal = known->public_flow_state != FlowState::open};
+  if (answer.already_terminal) {
+    answer.cancellation_policy = known->cancellation_policy.value_or(request.cancellation_policy);
+    answer.member_execution_ids = ids_of(members_of(unit, key));
+    if (answer.member_execution_ids.size() > kMaxShownMembers) {
+      answer.member_execution_ids.resize(kMaxShownMembers);
+    }
+    return answer;
+  }
+  // Locked before its members are looked at.
+  auto& flow = unit.edit<Flow>(key);
+  const auto members = members_of(unit, key);
+  answer.member_execution_ids = ids_of(members);
+  const auto due =
+      request.wait ? saturating_add(at.now_ms, static_cast<std::uint64_t>(request.grace_ms)) : at.now_ms;
+  const auto owed = begin_cancel(unit, flow, FlowState::cancelled, request.reason,
+                                 request.cancellation_policy, due, members, at);
+  if (owed > 0) answer.outcome = CancelOutcome::scheduled;
+  return answer;
+}
+
+Result<CancelAcknowledged> acknowledge(Unit& unit, const AckCancelMember& request, Context& at) {
+  const auto key = key_of(request.flow_id, at);
+  if (!unit.find<Flow>(key)) return std::unexpected(no_such_flow(request.flow_id));
+  if (!unit.find<CancelBacklog>(key)) return CancelAcknowledged{};
+  settle(unit, key, request.execution_id);
+  bool owed = false;
+  for (const auto& id : unit.ask(OwedCancels{key, std::nullopt, 2})) owed = owed || is_owed(unit, key, id);
+  // Two at once may each leave the other's: then the clock finds that nothing is left.
+  if (!owed) unit.erase<CancelBacklog>(key);
+  return CancelAcknowledged{};
+}
+
+void fail_fast(Unit& unit, const Execution& failed, const Context& at) {
+  const FlowKey key{failed.partition_key, *failed.flow_id};
+  const auto* known = unit.find<Flow>(key);
+  if (!known || known->failure_policy != FailurePolicy::fail_fast) return;
+  if (known->public_flow_state != FlowState::open) return;
+  auto& flow = unit.edit<Flow>(key);
+  begin_cancel(
+      unit, flow, FlowState::failed,
+      "fail_fast: " + failed.key().to_string() + " " + std::string(enum_name(failed.state.public_state)),
+      CancellationPolicy::cancel_all, at.now_ms, members_of(unit, key), at);
+}
+
+OwedCancel cancel_if_owed(Unit& unit, Execution& execution, const Context& at) {
+  if (!execution.flow_id) return OwedCancel::none;
+  const FlowKey key{execution.partition_key, *execution.flow_id};
+  const auto* flow = unit.find<Flow>(key);
+  if (!flow || flow->public_flow_state == FlowState::open) return OwedCancel::none;
+  const auto id = execution.key();
+  if (!is_owed(unit, key, id)) return OwedCancel::none;
+  const auto& backlog = unit.require<CancelBacklog>(key);
+  if (backlog.status != BacklogState::cancelling) {
+    park(unit, execution, at);
+    return OwedCancel::parked;
+  }
+  stop(unit, execution, reason_of(backlog), kOperatorOverride, at);
+  settle(unit, key, id);
+  return OwedCancel::cancelled;
+}
+
+void cancel_member(Unit& unit, const FlowKey& key, const ExecutionId& id, Context& at) {
+  const auto* backlog = unit.find<CancelBacklog>(key);
+  if (backlog) cancel_one(unit, key, id, reason_of(*backlog), at);
+}
+
+CancelStep cancel_members(Unit& unit, const FlowKey& key, Context& at) {
+  const auto* found = unit.find<CancelBacklog>(key);
+  if (!found) return {.finished = true, .waits_for_active = false};
+  if (found->status != BacklogState::cancelling) return park_members(unit, key, at);
+  const auto reason = reason_of(*found);
+  const bool whole_page = unit.ask(OwedCancels{key, std::nullopt, kMembersPerStep}).size() == kMembersPerStep;
+  const auto owed = owed_cancels(unit, key, std::nullopt);
+  fetch_dependents(unit, owed);
+  for (const auto& id : owed) cancel_one(unit, key, id, reason, at);
+  if (whole_page) {
+    unit.edit<CancelBacklog>(key).next_due_at_ms = at.now_ms;
+    return {};
+  }
+  unit.erase<CancelBacklog>(key);
+  return {.finished = true, .waits_for_active = false};
+}
+
+Rule run_due(Unit& unit, const FlowKey& key, Context& at) {
+  const auto* backlog = unit.find<CancelBacklog>(key);
+  if (!backlog || !backlog->next_due_at_ms || *backlog->next_due_at_ms > at.now_ms) return Rule::none;
+  cancel_members(unit, key, at);
+  return Rule::cancel_reconciler;
+}
+
+Rule run_due(Unit& unit, const EdgeGroupKey& key, Context& at) {
+  const auto* found = unit.find<PendingCancelGroup>(key);
+  if (!found) return Rule::edge_cancel_skipped_locked;  // another server was faster
+  const auto entry = *found;
+  const EdgesInto siblings{{key.partition_key, key.downstream_eid}, entry.after_edge_id, kSiblingsPerStep};
+  const auto page = unit.ask(siblings);
+  unit.fetch<Edge>(page);
+  // Siblings are locked before their join, as whoever completes one does.
+  std::vector<ExecutionId> upstreams;
+  for (const auto& edge_key : page) {
+    const auto* edge = unit.find<Edge>(edge_key);
+    if (edge && edge->edge_state == EdgeState::applied) upstreams.push_back(edge->upstream());
+  }
+  unit.fetch<Execution>(upstreams);
+  fetch_dependents(unit, upstreams);
+  const auto* group = unit.find<EdgeGroup>(key);
+  if (!group || !group->cancel_siblings_pending_flag) {
+    unit.erase<PendingCancelGroup>(key);
+    return group ? Rule::edge_cancel_reconciler : Rule::edge_cancel_orphaned;
+  }
+  for (const auto& id : upstreams) {
+    const auto* sibling = unit.find<Execution>(id);
+    if (!sibling || sibling->state.lifecycle_phase == LifecyclePhase::terminal) continue;
+    static_cast<void>(cancel(unit, {.execution_id = id, .reason = entry.reason}, at));
+  }
+  if (page.size() == kSiblingsPerStep) {
+    auto& rest = unit.edit<PendingCancelGroup>(key);
+    rest.after_edge_id = page.back().edge_id;
+    rest.next_due_at_ms = at.now_ms;
+    return Rule::edge_cancel_dispatcher;
+  }
+  unit.erase<PendingCancelGroup>(key);
+  unit.edit<EdgeGroup>(key).cancel_siblings_pending_flag = false;
+  return Rule::edge_cancel_dispatcher;
+}
+
+}  // namespace flowfabric::core

@@ -1,0 +1,38 @@
+// Cancelling what belongs together: a flow with its members, and the losing siblings of a decided join.
+//
+// Either is written down first (ff_cancel_backlog with its members, ff_pending_cancel_groups) and then done
+// step by step, so that a crash in the middle loses nothing. From the moment it is written down, no member
+// that is owed a cancel can be claimed.
+#pragma once
+
+#include "core/context.h"
+#include "core/expiry.h"
+#include "core/unit.h"
+
+namespace flowfabric::core {
+
+Result<FlowCancellation> cancel_flow(Unit& unit, const CancelFlow& request, Context& at);
+Result<CancelAcknowledged> acknowledge(Unit& unit, const AckCancelMember& request, Context& at);
+
+// The flow fails with its first member, if it is to.
+void fail_fast(Unit& unit, const Execution& failed, const Context& at);
+
+enum class OwedCancel { none, cancelled, parked };
+// The execution is about to be claimed or skipped, but its flow was cancelled: then it gets what it is owed.
+// Resolving its dependents is left to the caller.
+OwedCancel cancel_if_owed(Unit& unit, Execution& execution, const Context& at);
+
+// One step of cancelling a flow's members.
+struct CancelStep {
+  bool finished{false};          // nothing is owed any more
+  bool waits_for_active{false};  // let_active_finish: something still runs
+};
+CancelStep cancel_members(Unit& unit, const FlowKey& key, Context& at);
+// Only this one, if it is owed a cancel.
+void cancel_member(Unit& unit, const FlowKey& key, const ExecutionId& id, Context& at);
+Rule run_due(Unit& unit, const FlowKey& key, Context& at);
+
+// One step of cancelling the siblings of a decided join.
+Rule run_due(Unit& unit, const EdgeGroupKey& key, Context& at);
+
+}  // namespace flowfabric::core

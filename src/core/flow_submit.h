@@ -1,0 +1,15 @@
+// A whole flow in one operation: all of it is there, or nothing.
+#pragma once
+
+#include "core/context.h"
+#include "core/unit.h"
+
+namespace flowfabric::core {
+
+// The request must carry a flow id; the engine mints one for callers that give none.
+Result<FlowSubmission> submit_flow(Unit& unit, const SubmitFlow& request, Context& at);
+
+// Names the records that it will look for.
+void want_for(Unit& unit, const SubmitFlow& request, std::uint16_t flow_partitions);
+
+}  // namespace flowfabric::core

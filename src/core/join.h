@@ -1,0 +1,24 @@
+// The decision of a join: a pure function of its policy and of how its upstreams have ended.
+#pragma once
+
+#include "core/unit.h"
+
+namespace flowfabric::core {
+
+struct JoinCounts {
+  std::uint32_t edges{};  // in force
+  std::uint32_t succeeded{};
+  std::uint32_t failed{};  // or cancelled, or expired
+  std::uint32_t skipped{};
+};
+
+// pending, satisfied or impossible. Impossible as soon as it is certain; a quorum larger than the number of
+// edges waits for more edges.
+GroupState decide(const JoinPolicy& policy, const JoinCounts& counts);
+
+JoinPolicy policy_of(const EdgeGroup& group);
+JoinCounts counts_of(const EdgeGroup& group);
+// Upstreams that have not ended yet.
+std::uint32_t running_count(const EdgeGroup& group);
+
+}  // namespace flowfabric::core
