@@ -23,9 +23,12 @@ constexpr const char* kDependencyImpossible = "dependency_impossible";
 template <class Question, class Matches>
 std::vector<EdgeKey> edges_of(Unit& unit, const Question& question, Matches matches) {
   auto keys = unit.ask(question);
+  // What comes behind a full page belongs to the next one.
+  const auto last = keys.size() >= question.limit ? std::optional(keys.back().edge_id) : std::nullopt;
   unit.for_each_dirty<Edge>([&](const Slot<Edge>& slot) {
     if (!slot.changed || slot.stored || !matches(*slot.changed)) return;
-    if (!question.after || slot.key.edge_id > *question.after) keys.push_back(slot.key);
+    const auto& id = slot.key.edge_id;
+    if ((!question.after || id > *question.after) && (!last || id < *last)) keys.push_back(slot.key);
   });
   std::ranges::sort(keys);
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());

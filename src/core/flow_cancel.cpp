@@ -1,5 +1,7 @@
 #include "core/flow_cancel.h"
 
+#include <algorithm>
+
 #include "core/cancel.h"
 #include "core/dependency.h"
 #include "core/flow.h"
@@ -106,16 +108,29 @@ void park(Unit& unit, Execution& execution, const Context& at) {
           "flow " + execution.flow_id->to_string() + " cancellation: let_active_finish", at);
 }
 
-std::vector<ExecutionId> owed_cancels(Unit& unit, const FlowKey& key, const std::optional<Uuid>& after) {
-  auto owed = unit.ask(OwedCancels{key, after, kMembersPerStep});
-  unit.fetch<Execution>(owed);
+struct OwedPage {
+  std::vector<ExecutionId> members;
+  std::optional<Uuid> next;  // absent: there is no more
+};
+
+// The store's answer, with what this batch has added and taken away.
+OwedPage owed_cancels(Unit& unit, const FlowKey& key, const std::optional<Uuid>& after) {
+  OwedPage page{unit.ask(OwedCancels{key, after, kMembersPerStep}), std::nullopt};
+  auto& members = page.members;
+  if (members.size() >= kMembersPerStep) page.next = members.back().uuid;
+  unit.for_each_dirty<CancelBacklogMember>([&](const Slot<CancelBacklogMember>& slot) {
+    const auto& [partition, flow, id] = slot.key;
+    if (!slot.changed || slot.stored || flow != key.flow_id) return;
+    if ((!after || id > *after) && (!page.next || id < *page.next)) members.push_back({partition, id});
+  });
+  std::ranges::sort(members);
   std::vector<CancelBacklogMemberKey> rows;
-  for (const auto& id : owed) rows.push_back({key.partition_key, key.flow_id, id.uuid});
-  unit.fetch<CancelBacklogMember>(rows);
-  std::erase_if(owed, [&](const ExecutionId& id) {
+  for (const auto& id : members) rows.push_back({key.partition_key, key.flow_id, id.uuid});
+  unit.fetch<Execution, CancelBacklogMember>(members, rows);
+  std::erase_if(members, [&](const ExecutionId& id) {
     return !unit.find<CancelBacklogMember>({key.partition_key, key.flow_id, id.uuid});
   });
-  return owed;
+  return page;
 }
 
 bool is_owed(Unit& unit, const FlowKey& key, const ExecutionId& id) {
@@ -155,14 +170,13 @@ CancelStep park_members(Unit& unit, const FlowKey& key, const Context& at) {
     waiting.next_due_at_ms = active ? at.now_ms + kActiveCheckMs : at.now_ms;
     return {.finished = false, .waits_for_active = active};
   }
-  const auto& page = unit.ask(OwedCancels{key, backlog.parked_up_to, kMembersPerStep});
-  const auto members = owed_cancels(unit, key, backlog.parked_up_to);
-  for (const auto& id : members) {
+  const auto page = owed_cancels(unit, key, backlog.parked_up_to);
+  for (const auto& id : page.members) {
     if (unit.find<Execution>(id)) park(unit, unit.edit<Execution>(id), at);
   }
   auto& parking = unit.edit<CancelBacklog>(key);
-  if (page.size() == kMembersPerStep)
-    parking.parked_up_to = page.back().uuid;
+  if (page.next)
+    parking.parked_up_to = page.next;
   else
     parking.status = BacklogState::waiting_for_active;
   parking.next_due_at_ms = at.now_ms;
@@ -213,10 +227,8 @@ Result<CancelAcknowledged> acknowledge(Unit& unit, const AckCancelMember& reques
   if (!unit.find<Flow>(key)) return std::unexpected(no_such_flow(request.flow_id));
   if (!unit.find<CancelBacklog>(key)) return CancelAcknowledged{};
   settle(unit, key, request.execution_id);
-  bool owed = false;
-  for (const auto& id : unit.ask(OwedCancels{key, std::nullopt, 2})) owed = owed || is_owed(unit, key, id);
-  // Two at once may each leave the other's: then the clock finds that nothing is left.
-  if (!owed) unit.erase<CancelBacklog>(key);
+  const auto left = owed_cancels(unit, key, std::nullopt);
+  if (left.members.empty() && !left.next) unit.erase<CancelBacklog>(key);
   return CancelAcknowledged{};
 }
 
@@ -259,11 +271,10 @@ CancelStep cancel_members(Unit& unit, const FlowKey& key, Context& at) {
   if (!found) return {.finished = true, .waits_for_active = false};
   if (found->status != BacklogState::cancelling) return park_members(unit, key, at);
   const auto reason = reason_of(*found);
-  const bool whole_page = unit.ask(OwedCancels{key, std::nullopt, kMembersPerStep}).size() == kMembersPerStep;
   const auto owed = owed_cancels(unit, key, std::nullopt);
-  fetch_dependents(unit, owed);
-  for (const auto& id : owed) cancel_one(unit, key, id, reason, at);
-  if (whole_page) {
+  fetch_dependents(unit, owed.members);
+  for (const auto& id : owed.members) cancel_one(unit, key, id, reason, at);
+  if (owed.next) {
     unit.edit<CancelBacklog>(key).next_due_at_ms = at.now_ms;
     return {};
   }

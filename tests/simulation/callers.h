@@ -2,6 +2,7 @@
 // repeated, stale or malformed. Learns ids, fences and grants from the answers.
 #pragma once
 
+#include "simulation/flow_callers.h"
 #include "simulation/steps.h"
 #include "simulation/submitter.h"
 
@@ -10,7 +11,7 @@ namespace flowfabric::simulation {
 class Callers {
  public:
   Callers(std::uint64_t seed, const std::int64_t& now_ms)
-      : dice_(seed), submitter_(dice_, now_ms), now_(now_ms) {}
+      : dice_(seed), submitter_(dice_, now_ms), flows_(dice_, submitter_, now_ms), now_(now_ms) {}
 
   Dice& dice() { return dice_; }
 
@@ -100,6 +101,15 @@ class Callers {
       if (!answer.retry_scheduled) learn_end(request.execution_id);
     } else if constexpr (std::is_same_v<Asked, StartBulkOperation>) {
       remember(bulk_operations_, answer.operation_id, 5);
+    } else if constexpr (requires { flows_.learn(request, answer); }) {
+      flows_.learn(request, answer);
+    }
+    if constexpr (std::is_same_v<Asked, SubmitFlow>) {
+      for (const auto& node : request.nodes) {
+        const auto& id = answer.executions.at(node.name);
+        if (!answer.already_existed) remember(ids_, id, 400);
+        lanes_[id] = node.execution.lane_id;
+      }
     }
   }
 
@@ -362,6 +372,24 @@ class Callers {
                           .reason = dice_.chance(90) ? "deployed" : "line\nbreak"};
   }
 
+  // ---- flows ----
+
+  Request submit_flow() { return flows_.submit(); }
+  Request create_flow() { return flows_.create(); }
+  Request add_member() { return flows_.add(ids_); }
+  Request set_join_policy() { return flows_.set_policy(); }
+  Request stage_edge() { return flows_.stage(); }
+  Request apply_edge() { return flows_.apply(); }
+  Request set_flow_tags() { return flows_.set_tags(); }
+  Request cancel_flow() { return flows_.cancel(); }
+  Request acknowledge() { return flows_.acknowledge(); }
+  Request wait_for_children() {
+    auto request = aimed<WaitForChildren>();
+    request.source = source();
+    return request;
+  }
+  Request promote() { return PromoteBlocked{flows_.member().value_or(some_id())}; }
+
   Request due() {
     const auto roll = dice_.below(100);
     if (roll < 20) {
@@ -373,6 +401,7 @@ class Callers {
 
   Dice dice_;
   Submitter submitter_;
+  FlowCallers flows_;
   const std::int64_t& now_;
   std::map<ExecutionId, std::string> lanes_;
   // The latest first.
@@ -413,7 +442,18 @@ inline const std::vector<Callers::Choice> Callers::kChoices{{220, &Callers::crea
                                                             {15, &Callers::register_worker},
                                                             {10, &Callers::heartbeat},
                                                             {4, &Callers::mark_dead},
-                                                            {40, &Callers::due}};
+                                                            {40, &Callers::due},
+                                                            {40, &Callers::submit_flow},
+                                                            {15, &Callers::create_flow},
+                                                            {40, &Callers::add_member},
+                                                            {10, &Callers::set_join_policy},
+                                                            {40, &Callers::stage_edge},
+                                                            {40, &Callers::apply_edge},
+                                                            {6, &Callers::set_flow_tags},
+                                                            {12, &Callers::cancel_flow},
+                                                            {12, &Callers::acknowledge},
+                                                            {20, &Callers::wait_for_children},
+                                                            {15, &Callers::promote}};
 
 inline const std::int64_t Callers::kWeights = [] {
   std::int64_t sum = 0;

@@ -56,6 +56,27 @@ class Model {
   template <class Asked>
   void refused(const Asked&, const Error&) {}
 
+  // ---- flows ----
+
+  // What happens to others of its flow happens to a member, too, and no answer tells: of members the model
+  // knows only that they are there.
+  bool is_member(const ExecutionId& id) const { return members_.contains(id); }
+  void joined(const ExecutionId& id) {
+    members_.insert(id);
+    leases_.erase(id);
+    grants_.erase(id);
+    held_.erase(id);
+  }
+  void happened(const SubmitFlow&, const FlowSubmission& answer) {
+    if (answer.already_existed) return;
+    for (const auto& [name, id] : answer.executions) {
+      EXPECT_TRUE(exists_.insert(id).second) << id.to_string();
+      joined(id);
+    }
+  }
+  void happened(const AddFlowMember& request, const MemberAdded&) { joined(request.execution_id); }
+  void happened(const WaitForChildren& request, const WaitingForChildren&) { ends_lease(request); }
+
   // ---- handing out ----
 
   bool hands_out(const std::string& lane) const {
@@ -91,7 +112,7 @@ class Model {
     auto& epoch = epochs_[id];
     EXPECT_GT(*task.fence.lease_epoch, epoch) << id.to_string();
     epoch = *task.fence.lease_epoch;
-    leases_[id] = {task.fence, task.lease_expires_at, task.attempt_timeout_at};
+    if (!is_member(id)) leases_[id] = {task.fence, task.lease_expires_at, task.attempt_timeout_at};
     grants_.erase(id);
     ++claimed_;
   }
@@ -116,7 +137,7 @@ class Model {
     EXPECT_FALSE(is_granted(id)) << id.to_string() << " was granted twice";
     EXPECT_TRUE(hands_out(grant.lane_id)) << id.to_string() << " is on a lane that hands out nothing";
     EXPECT_EQ(grant.expires_at, now_ + terms.grant_ttl_ms) << id.to_string();
-    grants_[id] = {terms.worker_id, grant};
+    if (!is_member(id)) grants_[id] = {terms.worker_id, grant};
   }
   void happened(const IssueClaimGrant& request, const ClaimGrant& grant) { reserved(grant, request.terms); }
   void happened(const ClaimForWorker& request, const std::optional<ClaimGrant>& grant) {
@@ -129,6 +150,7 @@ class Model {
 
   void used(const GrantUse& use, const ClaimedTask& task) {
     const auto& id = task.execution_id;
+    if (is_member(id)) return leased(task, use.lease_ttl_ms);
     EXPECT_TRUE(may_be_granted(id)) << id.to_string() << " was taken without a grant";
     const auto& known = grants_[id];
     EXPECT_EQ(known.worker_id, use.worker_id) << id.to_string() << " was granted to another";
@@ -163,13 +185,14 @@ class Model {
   // ---- leases and their ends ----
 
   void happened(const RenewLease& request, const Renewal& renewal) {
+    if (is_member(request.execution_id)) return;
     auto& lease = leases_[request.execution_id];
     EXPECT_EQ(lease.fence, request.fence) << "renewed by another than the holder";
     EXPECT_GT(lease.expires_at, now_) << "renewed after it had run out";
     lease.expires_at = renewal.expires_at;
   }
   void happened(const RevokeLease& request, const Revocation& revocation) {
-    if (revocation.already_satisfied) return;
+    if (revocation.already_satisfied || is_member(request.execution_id)) return;
     const auto& lease = leases_[request.execution_id];
     EXPECT_EQ(lease.fence.lease_id, revocation.lease_id) << "another lease than the one in force was revoked";
     EXPECT_GT(lease.expires_at, now_) << "revoked after it had run out";
@@ -195,7 +218,7 @@ class Model {
     return true;
   }
   void happened(const CompleteExecution& request, const Completed&) {
-    if (!ends_lease(request)) return;
+    if (is_member(request.execution_id) || !ends_lease(request)) return;
     ended(request.execution_id);
     results_[request.execution_id] = request.result;
   }
@@ -229,6 +252,7 @@ class Model {
     EXPECT_FALSE(is_leased(id)) << id.to_string() << " was removed while somebody worked on it";
     replayed(id);
     epochs_.erase(id);
+    members_.erase(id);
     lived_before_.insert(id);
     ++purged_;
   }
@@ -253,6 +277,7 @@ class Model {
         leases_.erase(id);
         return;
       case core::Rule::lease_expiry:
+        if (is_member(id)) return;
         EXPECT_LE(leases_[id].expires_at, now_) << id.to_string() << ": its lease is in force";
         return;
       case core::Rule::grant_expiry:
@@ -271,6 +296,7 @@ class Model {
   void blocked(const ExecutionId& id, BlockingReason reason) {
     EXPECT_FALSE(ended_.contains(id)) << id.to_string();
     grants_.erase(id);
+    if (is_member(id)) return;
     // The others are held until somebody lets them go.
     if (reason == BlockingReason::waiting_for_capable_worker)
       held_.erase(id);
@@ -287,7 +313,8 @@ class Model {
     held_.erase(request.execution_id);
   }
   void happened(const ReleaseExecution& request, const EligibilityChange&) {
-    EXPECT_EQ(held_.erase(request.execution_id), 1u) << request.execution_id.to_string();
+    const bool held = held_.erase(request.execution_id) > 0;
+    EXPECT_TRUE(held || is_member(request.execution_id)) << request.execution_id.to_string();
   }
 
   void happened(const StartBulkOperation&, const BulkOperation& started) {
@@ -428,6 +455,7 @@ class Model {
   std::map<ExecutionId, Reserved> grants_;
   std::set<ExecutionId> held_;
   std::set<ExecutionId> ended_;
+  std::set<ExecutionId> members_;  // of flows
   std::map<ExecutionId, std::string> results_;
   std::map<ExecutionId, std::int64_t> epochs_;
   std::map<std::string, LaneState> lanes_;

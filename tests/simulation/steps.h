@@ -31,14 +31,14 @@ struct RecordBulk {
   core::BulkStep step;
 };
 
-using Requests =
-    boost::mp11::mp_list<CreateExecution, ClaimTasks, RenewLease, UpdateProgress, CompleteExecution,
-                         FailExecution, DelayExecution, CancelExecution, IssueClaimGrant, ClaimForWorker,
-                         ClaimExecution, ClaimResumedExecution, ClaimGranted, IssueGrantAndClaim,
-                         IssueReclaimGrant, ReclaimExecution, BlockExecution, UnblockExecution, HoldExecution,
-                         ReleaseExecution, RevokeLease, ChangePriority, ReplayExecution, SetTags,
-                         StartBulkOperation, CancelBulkOperation, ApplyBulk, RecordBulk, RegisterLane,
-                         SetLaneState, RegisterWorker, HeartbeatWorker, MarkWorkerDead, RunDue>;
+using Requests = boost::mp11::mp_list<
+    CreateExecution, ClaimTasks, RenewLease, UpdateProgress, CompleteExecution, FailExecution, DelayExecution,
+    CancelExecution, IssueClaimGrant, ClaimForWorker, ClaimExecution, ClaimResumedExecution, ClaimGranted,
+    IssueGrantAndClaim, IssueReclaimGrant, ReclaimExecution, BlockExecution, UnblockExecution, HoldExecution,
+    ReleaseExecution, RevokeLease, ChangePriority, ReplayExecution, SetTags, StartBulkOperation,
+    CancelBulkOperation, ApplyBulk, RecordBulk, RegisterLane, SetLaneState, RegisterWorker, HeartbeatWorker,
+    MarkWorkerDead, SubmitFlow, CreateFlow, AddFlowMember, SetJoinPolicy, StageEdge, ApplyEdge, SetFlowTags,
+    CancelFlow, AckCancelMember, WaitForChildren, PromoteBlocked, RunDue>;
 
 template <class Request>
 using AnswerTo = Result<typename Request::Answer>;
