@@ -52,7 +52,59 @@ inline void check_tag_rows(const State& state) {
   EXPECT_TRUE(stored == expected) << "the rows of tags are not those of the executions";
 }
 
+// Joins say what their edges say, and members what their joins say.
+inline void check_flows(const State& state) {
+  std::map<EdgeGroupKey, EdgeGroup> recounted;
+  for (const auto& [key, edge] : state.rows<Edge>()) {
+    auto& group = recounted[{key.partition_key, key.flow_id, edge.downstream_eid}];
+    if (edge.edge_state != EdgeState::applied) {
+      EXPECT_EQ(edge.dependency_state, DependencyState::unsatisfied)
+          << "an edge counts before it is in force";
+      continue;
+    }
+    ++group.edge_count;
+    if (edge.dependency_state == DependencyState::satisfied) ++group.success_count;
+    if (edge.dependency_state == DependencyState::impossible) ++group.fail_count;
+    for (const auto& end : {edge.upstream(), edge.downstream()}) {
+      ASSERT_TRUE(state.rows<Execution>().contains(end)) << end.to_string() << " is gone, its edge is not";
+      EXPECT_EQ(state.rows<Execution>().at(end).flow_id, key.flow_id) << end.to_string();
+    }
+    const auto& upstream = state.rows<Execution>().at(edge.upstream());
+    const bool written_down =
+        state.rows<DependencyDispatch>().contains({edge.partition_key, edge.upstream_eid});
+    const bool waits = edge.dependency_state == DependencyState::unsatisfied;
+    const bool over = upstream.state.lifecycle_phase == LifecyclePhase::terminal;
+    EXPECT_FALSE(waits && over && !written_down) << edge.downstream().to_string() << " waits for nothing";
+  }
+  for (const auto& [key, group] : state.rows<EdgeGroup>()) {
+    const auto& counted = recounted[key];
+    const auto name = group.downstream().to_string();
+    // Upstreams that retention has removed have taken their edges with them.
+    EXPECT_GE(group.edge_count, counted.edge_count) << name;
+    EXPECT_GE(group.success_count, counted.success_count) << name;
+    EXPECT_GE(group.fail_count + group.skip_count, counted.fail_count) << name;
+    const auto member = state.rows<Execution>().find(group.downstream());
+    if (member == state.rows<Execution>().end() || member->second.flow_id != key.flow_id) continue;
+    const bool undecided = group.group_state == GroupState::pending && group.edge_count > 0;
+    EXPECT_EQ(member->second.dependencies_pending, undecided) << name;
+  }
+  for (const auto& [key, row] : state.rows<CancelBacklogMember>()) {
+    const FlowKey flow{key.partition_key, key.flow_id};
+    EXPECT_TRUE(state.rows<CancelBacklog>().contains(flow)) << "a cancel is owed that nobody will pay";
+  }
+  std::map<FlowId, std::uint32_t> members;
+  for (const auto& [id, execution] : state.rows<Execution>()) {
+    if (!execution.flow_id) continue;
+    ++members[*execution.flow_id];
+    EXPECT_TRUE(state.rows<Flow>().contains({id.partition, *execution.flow_id})) << id.to_string();
+  }
+  for (const auto& [key, flow] : state.rows<Flow>()) {
+    EXPECT_EQ(flow.node_count - flow.removed_count, members[key.flow_id]) << key.flow_id.to_string();
+  }
+}
+
 inline void check_state(const State& state) {
+  check_flows(state);
   for (const auto& [id, execution] : state.rows<Execution>()) check_execution(state, execution);
   check_tag_rows(state);
   LaneCounts counted;
