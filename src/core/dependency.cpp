@@ -63,6 +63,7 @@ std::vector<Ended> with_edges(Unit& unit, const std::vector<EdgesFrom>& all) {
 void fetch_downstreams(Unit& unit, const std::vector<Ended>& all) {
   std::vector<ExecutionId> downstreams;
   std::vector<EdgeGroupKey> groups;
+  std::vector<ExecutionId> receivers;
   std::vector<CancelBacklogMemberKey> owed;
   bool may_skip = false;
   for (const auto& ended : all) {
@@ -71,11 +72,13 @@ void fetch_downstreams(Unit& unit, const std::vector<Ended>& all) {
     for (const auto& key : ended.edges) {
       const auto& edge = unit.require<Edge>(key);
       downstreams.push_back(edge.downstream());
+      if (!edge.data_passing_ref.empty()) receivers.push_back(edge.downstream());
       groups.push_back({key.partition_key, key.flow_id, edge.downstream_eid});
       owed.push_back({key.partition_key, key.flow_id, edge.downstream_eid});
     }
   }
   unit.fetch<Execution, EdgeGroup>(downstreams, groups);
+  unit.fetch<ExecutionSpec>(receivers);
   if (owed.empty() || !may_skip) return;
   // In a flow that was cancelled, those that would be skipped may be owed a cancel.
   const auto* flow = unit.find<Flow>({owed[0].partition_key, owed[0].flow_id});
@@ -218,8 +221,10 @@ class Resolution {
   }
 
   void skip(Execution& execution) {
-    // What its flow has cancelled is not skipped.
-    if (cancel_if_owed(unit_, execution, at_) == OwedCancel::none) {
+    // What its flow has cancelled is not skipped; what waits for its cancel has not ended yet.
+    const auto owed = cancel_if_owed(unit_, execution, at_);
+    if (owed == OwedCancel::parked) return;
+    if (owed == OwedCancel::none) {
       stop_attempt(unit_, execution, kDependencyImpossible, LeaseEnd::other, kDependencyImpossible, at_);
       execution.failure_reason = kDependencyImpossible;
       end_execution(unit_, execution, TerminalOutcome::skipped, at_);
@@ -416,10 +421,14 @@ Result<EligibilityChange> promote_blocked(Unit& unit, const PromoteBlocked& requ
   }
   const auto* group =
       unit.find<EdgeGroup>({found->partition_key, *found->flow_id, request.execution_id.uuid});
-  if (group && group->group_state == GroupState::pending && running_count(*group) > 0) {
-    const auto unresolved = std::to_string(running_count(*group));
-    return fail_with(ErrorCode::deps_not_satisfied, unresolved + "," + unresolved,
-                     "Some of its upstreams have not ended yet.");
+  if (group && group->group_state == GroupState::pending) {
+    const auto needed = group->policy_kind == JoinKind::all_of   ? group->edge_count
+                        : group->policy_kind == JoinKind::any_of ? 1
+                                                                 : group->k_target;
+    return fail_with(
+        ErrorCode::deps_not_satisfied,
+        std::to_string(needed - group->success_count) + "," + std::to_string(running_count(*group)),
+        "Its join is undecided: upstreams are still running, or more edges are needed.");
   }
   auto& execution = unit.edit<Execution>(request.execution_id);
   execution.dependencies_pending = false;

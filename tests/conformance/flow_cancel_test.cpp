@@ -371,6 +371,21 @@ TEST_P(FlowCancel, WhatSomebodyElseTakesCareOfIsNotOwedAnyMore) {
 
 // ---- restarts ----
 
+// Until its cancel comes, it has not ended, and nobody may be told so.
+TEST_P(FlowCancel, WhatIsParkedHasNotEnded) {
+  submit(graph("a>b>c x"));
+  const auto a = take("a");
+  take("x");
+  cancel_flow({.cancellation_policy = CancellationPolicy::let_active_finish});
+  run_due();
+  fail(a, "boom", "permanent");
+
+  EXPECT_EQ(state_of("b"), expected::parked());
+  const auto edges = must(ListEdges{.execution_id = id("b")});
+  ASSERT_EQ(edges.size(), 1u);
+  EXPECT_EQ(edges[0].dependency_state, DependencyState::unsatisfied);
+}
+
 class FlowCancelRestart : public FlowTest {};
 INSTANTIATE_TEST_SUITE_P(DurableStores, FlowCancelRestart, kDurableStores, store_name);
 

@@ -242,7 +242,7 @@ TEST_P(FlowRead, OnlyWhatWaitsForNobodyCanBePromoted) {
   refuse(PromoteBlocked{id("b")}, ErrorCode::not_blocked_by_deps);
 }
 
-TEST_P(FlowRead, AQuorumThatLacksEdgesCanBePromoted) {
+TEST_P(FlowRead, AQuorumThatLacksEdgesWaitsForThem) {
   start_flow();
   add_all({"a", "b"});
   set_join("b", quorum(2));
@@ -251,8 +251,8 @@ TEST_P(FlowRead, AQuorumThatLacksEdgesCanBePromoted) {
   succeeds("a");
   EXPECT_EQ(state_of("b"), expected::waiting_children());
 
-  EXPECT_EQ(must(PromoteBlocked{id("b")}), (EligibilityChange{id("b"), PublicState::waiting}));
-  succeeds("b");
+  const auto error = refuse(PromoteBlocked{id("b")}, ErrorCode::deps_not_satisfied);
+  EXPECT_EQ(error.detail, "1,0") << "one more must succeed, and none is running";
 }
 
 // ---- retention ----

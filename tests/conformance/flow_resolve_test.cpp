@@ -333,6 +333,19 @@ TEST_P(FlowResolve, AWideFanOutGoesOnByTheClock) {
   EXPECT_EQ(claim({.lanes = {"many"}, .max_tasks = 256}).size(), 256u);
 }
 
+TEST_P(FlowResolve, AResultIsPassedToManyAtOnce) {
+  auto request = fan_out(300);
+  for (auto& edge : request.edges) edge.pass_result = true;
+  submit_many(std::move(request));
+  complete(claim_one({.lanes = {"many"}}), "for all of you");
+  run_due();
+  for (int i = 0; i < 2; ++i) {
+    const auto tasks = claim({.lanes = {"many"}, .max_tasks = 150});
+    ASSERT_EQ(tasks.size(), 150u);
+    for (const auto& task : tasks) EXPECT_EQ(task.input, "for all of you");
+  }
+}
+
 TEST_P(FlowResolve, AnEndThatWasReplayedMeanwhileIsForgotten) {
   submit_many(fan_out(1000));
   fail(claim_one({.lanes = {"many"}}), "boom", "permanent");
