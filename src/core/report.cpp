@@ -153,7 +153,8 @@ Result<WaitingForChildren> wait_for_children(Unit& unit, const WaitForChildren& 
   auto& execution = **begun;
   pause_attempt(unit, execution, lease_end(execution, LeaseEnd::wait_children), "waiting_children", at);
   // Back in line at once, unless its join is undecided.
-  move_to(unit, execution, vectors::waiting(AttemptState::attempt_interrupted), "", at);
+  const char* detail = execution.dependencies_pending ? "waiting for child executions to complete" : "";
+  move_to(unit, execution, vectors::waiting(AttemptState::attempt_interrupted), detail, at);
   return WaitingForChildren{};
 }
 

@@ -55,8 +55,8 @@ TEST(Uuid, OrdersByItsBytes) {
             *Uuid::parse("80000000-0000-0000-0000-000000000000"));
 }
 
-// Executions are spread over committers by this hash's remainder: ids that differ in one byte only must not all
-// meet on the same one.
+// Executions are spread over committers by this hash's remainder: ids that differ in one byte only must not
+// all meet on the same one.
 TEST(Uuid, HashesOfIdsThatDifferInOneByteSpreadOverAnyFewBuckets) {
   for (std::size_t byte = 0; byte < 16; ++byte) {
     for (const std::size_t buckets : {2U, 3U, 4U, 8U}) {
