@@ -181,7 +181,8 @@ struct FlowCancellation {
   bool operator==(const FlowCancellation&) const = default;
 };
 // From the answer on, no member that the policy cancels can be claimed. The cancels themselves follow in the
-// background, or while the caller waits.
+// background, or while the caller waits. (What let_active_finish waits for is awaited by `call`; `post` and
+// `submit` answer `scheduled` then.)
 struct CancelFlow {
   using Answer = FlowCancellation;
   FlowId flow_id;
