@@ -11,6 +11,7 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,7 @@
 #include "flowfabric/operations.h"
 #include "flowfabric/operators.h"
 #include "flowfabric/registry.h"
+#include "flowfabric/scanner_filter.h"
 
 namespace flowfabric {
 
@@ -41,6 +43,8 @@ struct EngineOptions {
   // How late a due rule may fire at most; the clock normally sleeps exactly until the next one is due.
   // Zero turns the background clock off: then only `run_due()` moves time-driven work.
   std::chrono::milliseconds clock_interval{750};
+  // The rest is left to other engines on the same store.
+  ScannerFilter scanner_filter{};
   // How long an execution is kept after it has ended, unless its policy says otherwise, and how long events
   // are. Zero: for ever.
   std::chrono::milliseconds retention{86'400'000};
@@ -54,6 +58,10 @@ struct EngineStats {
   std::uint64_t batches{0};
   std::uint64_t largest_batch{0};
   std::uint64_t clock_operations{0};
+  std::uint64_t clock_failures{0};  // of them, those that will be tried again
+  std::uint64_t clock_filtered{0};  // of them, those that `scanner_filter` leaves to others
+  // How often each rule of the clock has fired, by its name: lease_expiry, edge_cancel_dispatcher, …
+  std::map<std::string, std::uint64_t> clock_rules{};
   std::uint64_t round_trips{0};  // of the committers, to a store across a network
 };
 

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "core/dependency.h"
+#include "core/flow_cancel.h"
 #include "core/invariants.h"
+#include "core/join.h"
 #include "core/lane.h"
 #include "core/offer.h"
 #include "core/tags.h"
@@ -32,6 +35,17 @@ std::vector<std::string> required_by(const ExecutionSpec& spec) {
 bool is_route_of(const Route& route, const Execution& execution, const ExecutionSpec* spec) {
   return route.lane_id == execution.lane_id && route.namespace_ == execution.namespace_ &&
          (!spec || route.required_capabilities == join_capabilities(required_by(*spec)));
+}
+
+using CountedJoins = std::map<EdgeGroupKey, JoinCounts>;
+
+// What the edges say.
+CountedJoins count_joins(const std::vector<Edge>& edges) {
+  CountedJoins joins;
+  for (const auto& edge : edges) {
+    count_in(joins[{edge.partition_key, edge.flow_id, edge.downstream_eid}], edge);
+  }
+  return joins;
 }
 
 bool is_group_of(const Group& group, const Execution& execution, const ExecutionSpec* spec) {
@@ -82,6 +96,51 @@ void repair(Unit& unit, const ExecutionId& id, Context& at) {
   for (const auto& row : tag_rows(execution)) {
     if (!unit.find<ExecutionTag>(row)) unit.insert(ExecutionTag{row});
   }
+}
+
+std::vector<std::string> faults(const FlowNeighbourhood& found) {
+  std::vector<std::string> wrong;
+  const auto& flow = *found.flow;
+  const auto kept = flow.node_count - flow.removed_count;
+  if (kept != found.members.size()) {
+    wrong.push_back("it counts " + std::to_string(kept) + " members and has " +
+                    std::to_string(found.members.size()));
+  }
+  const auto counted = count_joins(found.edges);
+  for (const auto& edge : found.edges) {
+    const auto name = "edge " + edge.edge_id.to_string();
+    const auto upstream = found.members.find(edge.upstream());
+    if (upstream == found.members.end() || !found.members.contains(edge.downstream())) {
+      wrong.push_back(name + " belongs to no members");
+      continue;
+    }
+    const bool waits =
+        edge.edge_state == EdgeState::applied && edge.dependency_state == DependencyState::unsatisfied;
+    const bool over = upstream->second->state.lifecycle_phase == LifecyclePhase::terminal;
+    if (waits && over && !found.going_on.contains(edge.upstream())) {
+      wrong.push_back(name + " waits for an upstream that has ended");
+    }
+  }
+  for (const auto& join : found.joins) {
+    const auto name = "the join of " + join.downstream().to_string();
+    const auto edges = counted.find(join.key());
+    if (edges != counted.end() && !covers(join, edges->second)) {
+      wrong.push_back(name + " counts too few of its edges");
+    }
+    const auto member = found.members.find(join.downstream());
+    if (member != found.members.end() && member->second->dependencies_pending != is_undecided(join)) {
+      wrong.push_back(name + " is not what its member waits for");
+    }
+  }
+  return wrong;
+}
+
+void repair(Unit& unit, const FlowKey& key, Context& at) {
+  unit.require<Flow>(key);
+  auto& flow = unit.edit<Flow>(key);
+  const auto members = members_of(unit, key);
+  flow.node_count = flow.removed_count + static_cast<std::uint32_t>(members.size());
+  for (const auto& member : members) repair_join(unit, key, member.execution_id, at);
 }
 
 }  // namespace flowfabric::core

@@ -137,6 +137,21 @@ class Resolution {
     if (decision != GroupState::pending) settle(group, decision);
   }
 
+  void ended_upstreams_of(const ExecutionId& downstream) {
+    for (const auto& key : edges_into(unit_, downstream)) {
+      const auto* upstream = unit_.find<Execution>(unit_.require<Edge>(key).upstream());
+      if (upstream && upstream->state.lifecycle_phase == LifecyclePhase::terminal) {
+        resolve(key, upstream->state.terminal_outcome);
+      }
+    }
+  }
+
+  void settle_if_decided(EdgeGroup& group) {
+    if (group.group_state != GroupState::pending) return;
+    const auto decision = decide(policy_of(group), counts_of(group));
+    if (decision != GroupState::pending) settle(group, decision);
+  }
+
   // The join is decided, once and for all.
   void settle(EdgeGroup& group, GroupState decision) {
     group.group_state = decision;
@@ -238,15 +253,6 @@ class Resolution {
   std::vector<EdgesFrom> ended_;
 };
 
-// Absent: an edge may still be added to the join.
-std::optional<Error> closed(const EdgeGroup& group, const Execution& downstream) {
-  const bool open = group.group_state == GroupState::pending ||
-                    (group.group_state == GroupState::satisfied && group.policy_kind == JoinKind::all_of);
-  if (open && downstream.state.lifecycle_phase != LifecyclePhase::terminal) return std::nullopt;
-  return Error{ErrorCode::group_already_terminal, std::string(enum_name(group.group_state)),
-               "The downstream has ended, or its join is decided already; it takes no more edges."};
-}
-
 }  // namespace
 
 std::vector<EdgeKey> edges_from(Unit& unit, const ExecutionId& upstream) {
@@ -259,8 +265,11 @@ std::vector<EdgeKey> edges_into(Unit& unit, const ExecutionId& downstream) {
 }
 
 Result<void> check_open(const EdgeGroup& group, const Execution& downstream) {
-  if (auto error = closed(group, downstream)) return std::unexpected(*std::move(error));
-  return {};
+  const bool open = group.group_state == GroupState::pending ||
+                    (group.group_state == GroupState::satisfied && group.policy_kind == JoinKind::all_of);
+  if (open && downstream.state.lifecycle_phase != LifecyclePhase::terminal) return {};
+  return fail_with(ErrorCode::group_already_terminal, std::string(enum_name(group.group_state)),
+                   "The downstream has ended, or its join is decided already; it takes no more edges.");
 }
 
 void resolve_dependents(Unit& unit, const ExecutionId& ended, const Context& at) {
@@ -346,10 +355,7 @@ Result<EdgeApplied> apply_edge(Unit& unit, const ApplyEdge& request, Context& at
     resolution.resolve(key, upstream->state.terminal_outcome);
   }
   // A quorum may have waited for edges only to find that it cannot be reached.
-  const auto decision = decide(policy_of(group), counts_of(group));
-  if (group.group_state == GroupState::pending && decision != GroupState::pending) {
-    resolution.settle(group, decision);
-  }
+  resolution.settle_if_decided(group);
   resolution.run();
   return EdgeApplied{.already_applied = false, .unsatisfied_count = running_count(group)};
 }
@@ -359,7 +365,6 @@ void reopen_join(Unit& unit, Execution& execution) {
   const EdgeGroupKey group_key{id.partition, *execution.flow_id, id.uuid};
   if (!unit.find<EdgeGroup>(group_key)) return;
   const auto keys = edges_into(unit, id);
-  unit.fetch<Edge>(keys);
   // Their locks come before what their edges say.
   std::vector<ExecutionId> upstreams;
   for (const auto& key : keys) upstreams.push_back(unit.require<Edge>(key).upstream());
@@ -390,17 +395,28 @@ void resolve_again(Unit& unit, const ExecutionId& id, const Context& at) {
   const auto& execution = unit.require<Execution>(id);
   const EdgeGroupKey group_key{id.partition, *execution.flow_id, id.uuid};
   Resolution resolution(unit, at);
-  for (const auto& key : edges_into(unit, id)) {
-    const auto* upstream = unit.find<Execution>(unit.require<Edge>(key).upstream());
-    if (upstream && upstream->state.lifecycle_phase == LifecyclePhase::terminal) {
-      resolution.resolve(key, upstream->state.terminal_outcome);
-    }
-  }
+  resolution.ended_upstreams_of(id);
   // Upstreams that retention has removed are not waited for.
   const auto& group = unit.require<EdgeGroup>(group_key);
   if (group.group_state == GroupState::pending && running_count(group) == 0) {
     resolution.settle(unit.edit<EdgeGroup>(group_key), GroupState::satisfied);
   }
+  resolution.run();
+}
+
+void repair_join(Unit& unit, const FlowKey& flow, const ExecutionId& member, const Context& at) {
+  const EdgeGroupKey group_key{flow.partition_key, flow.flow_id, member.uuid};
+  if (!unit.find<EdgeGroup>(group_key) || !unit.find<Execution>(member)) return;
+  JoinCounts counted;
+  for (const auto& key : edges_into(unit, member)) count_in(counted, unit.require<Edge>(key));
+  auto& group = unit.edit<EdgeGroup>(group_key);
+  group.edge_count = std::max(group.edge_count, counted.edges);
+  group.success_count = std::max(group.success_count, counted.succeeded);
+  if (!covers(group, counted)) group.fail_count = counted.failed - group.skip_count;
+  Resolution resolution(unit, at);
+  resolution.ended_upstreams_of(member);
+  resolution.settle_if_decided(group);
+  unit.edit<Execution>(member).dependencies_pending = is_undecided(group);
   resolution.run();
 }
 

@@ -36,6 +36,9 @@ void block_on_dependencies(Unit& unit, Execution& execution, const EdgeGroup& gr
 void reopen_join(Unit& unit, Execution& execution);
 void resolve_again(Unit& unit, const ExecutionId& id, const Context& at);
 
+// Counts a member's join anew, as far as its edges still tell, and decides it if it can be decided.
+void repair_join(Unit& unit, const FlowKey& flow, const ExecutionId& member, const Context& at);
+
 Result<EligibilityChange> promote_blocked(Unit& unit, const PromoteBlocked& request, Context& at);
 
 }  // namespace flowfabric::core

@@ -5,6 +5,7 @@
 #include "core/dependency.h"
 #include "core/join.h"
 #include "core/lease.h"
+#include "core/tags.h"
 #include "core/transition.h"
 #include "model/text.h"
 
@@ -216,12 +217,7 @@ Result<EdgeStaged> stage_edge(Unit& unit, const StageEdge& request, Context& at)
 }
 
 Result<TagsSet> set_flow_tags(Unit& unit, const SetFlowTags& request, Context& at) {
-  if (request.tags.empty()) {
-    return fail_with(ErrorCode::invalid_input, "tags: empty", "Give at least one tag to set or to remove.");
-  }
-  for (const auto& [key, value] : request.tags) {
-    if (auto ok = check_tag(key, value.value_or("")); !ok) return std::unexpected(ok.error());
-  }
+  if (auto ok = check_changes(request.tags); !ok) return std::unexpected(ok.error());
   const auto key = key_of(request.flow_id, at);
   if (!unit.find<Flow>(key)) return std::unexpected(no_such_flow(request.flow_id));
   auto& flow = unit.edit<Flow>(key);

@@ -36,21 +36,6 @@ bool is_cancelled_by(CancellationPolicy policy, LifecyclePhase phase) {
   return false;
 }
 
-// With what this batch has changed. The flow is locked, so nobody claims or adds one meanwhile.
-std::vector<MemberPhase> members_of(Unit& unit, const FlowKey& flow) {
-  std::map<ExecutionId, LifecyclePhase> phases;
-  for (const auto& member : unit.ask(MembersOf{flow.flow_id})) phases[member.execution_id] = member.phase;
-  unit.for_each_dirty<Execution>([&](const Slot<Execution>& slot) {
-    if (slot.changed && slot.changed->flow_id == flow.flow_id)
-      phases[slot.key] = slot.changed->state.lifecycle_phase;
-    else
-      phases.erase(slot.key);
-  });
-  std::vector<MemberPhase> members;
-  for (const auto& [id, phase] : phases) members.push_back({id, phase});
-  return members;
-}
-
 std::vector<ExecutionId> ids_of(const std::vector<MemberPhase>& members) {
   std::vector<ExecutionId> ids;
   for (const auto& member : members) ids.push_back(member.execution_id);
@@ -184,6 +169,20 @@ CancelStep park_members(Unit& unit, const FlowKey& key, const Context& at) {
 }
 
 }  // namespace
+
+std::vector<MemberPhase> members_of(Unit& unit, const FlowKey& flow) {
+  std::map<ExecutionId, LifecyclePhase> phases;
+  for (const auto& member : unit.ask(MembersOf{flow.flow_id})) phases[member.execution_id] = member.phase;
+  unit.for_each_dirty<Execution>([&](const Slot<Execution>& slot) {
+    if (slot.changed && slot.changed->flow_id == flow.flow_id)
+      phases[slot.key] = slot.changed->state.lifecycle_phase;
+    else
+      phases.erase(slot.key);
+  });
+  std::vector<MemberPhase> members;
+  for (const auto& [id, phase] : phases) members.push_back({id, phase});
+  return members;
+}
 
 Result<FlowCancellation> cancel_flow(Unit& unit, const CancelFlow& request, Context& at) {
   if (auto ok = check_text("reason", request.reason); !ok) return std::unexpected(ok.error());

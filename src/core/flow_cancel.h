@@ -22,6 +22,9 @@ enum class OwedCancel { none, cancelled, parked };
 // Resolving its dependents is left to the caller.
 OwedCancel cancel_if_owed(Unit& unit, Execution& execution, const Context& at);
 
+// With what this batch has changed. The flow must be locked, so that nobody claims or adds one meanwhile.
+std::vector<MemberPhase> members_of(Unit& unit, const FlowKey& flow);
+
 // One step of cancelling a flow's members.
 struct CancelStep {
   bool finished{false};          // nothing is owed any more

@@ -55,8 +55,13 @@ FlowSnapshot view(const Flow& flow) {
           .edge_groups = {}};
 }
 
+const std::vector<std::string>& harmless_reasons() {
+  static const std::vector<std::string> reasons{kSiblingQuorumSatisfied, kSiblingQuorumImpossible};
+  return reasons;
+}
+
 FlowState derived_state(FlowState stored, const std::map<PublicState, std::int64_t>& counts,
-                        std::int64_t siblings_cancelled) {
+                        std::int64_t without_harm) {
   const auto count = [&](std::initializer_list<PublicState> states) {
     std::int64_t sum = 0;
     for (const auto state : states) {
@@ -72,8 +77,7 @@ FlowState derived_state(FlowState stored, const std::map<PublicState, std::int64
   const bool over = all == ended;
   if (over && stored != FlowState::open) return stored;
   if (over && all > 0) {
-    return count({failed, cancelled, expired}) > siblings_cancelled ? FlowState::failed
-                                                                    : FlowState::completed;
+    return count({failed, cancelled, expired}) > without_harm ? FlowState::failed : FlowState::completed;
   }
   if (count({active}) > 0) return FlowState::running;
   if (count({suspended, delayed, rate_limited, waiting_children}) > 0) return FlowState::blocked;

@@ -18,6 +18,12 @@ GroupState decide(const JoinPolicy& policy, const JoinCounts& counts);
 
 JoinPolicy policy_of(const EdgeGroup& group);
 JoinCounts counts_of(const EdgeGroup& group);
+// Counts an edge as it stands now. What it was resolved by is not known any more: a skip counts as a failure.
+void count_in(JoinCounts& counts, const Edge& edge);
+// Whether the join counts at least those; upstreams that retention has removed took their edges with them.
+bool covers(const EdgeGroup& group, const JoinCounts& counts);
+// Its member waits for it.
+bool is_undecided(const EdgeGroup& group);
 // Upstreams that have not ended yet.
 std::uint32_t running_count(const EdgeGroup& group);
 

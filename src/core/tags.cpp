@@ -44,13 +44,18 @@ void erase_tag_rows(Unit& unit, const Execution& execution) {
   for (const auto& row : rows) unit.erase<ExecutionTag>(row);
 }
 
-Result<TagsSet> set_tags(Unit& unit, const SetTags& request, Context& at) {
-  if (request.tags.empty()) {
+Result<void> check_changes(const std::map<std::string, std::optional<std::string>>& changes) {
+  if (changes.empty()) {
     return fail_with(ErrorCode::invalid_input, "tags: empty", "Give at least one tag to set or to remove.");
   }
-  for (const auto& [key, value] : request.tags) {
-    if (auto ok = check_tag(key, value.value_or("")); !ok) return std::unexpected(ok.error());
+  for (const auto& [key, value] : changes) {
+    if (auto ok = check_tag(key, value.value_or("")); !ok) return ok;
   }
+  return {};
+}
+
+Result<TagsSet> set_tags(Unit& unit, const SetTags& request, Context& at) {
+  if (auto ok = check_changes(request.tags); !ok) return std::unexpected(ok.error());
   if (!unit.find<Execution>(request.execution_id)) return std::unexpected(not_found(request.execution_id));
   auto& execution = unit.edit<Execution>(request.execution_id);
   for (const auto& [key, value] : request.tags) set_one(unit, execution, key, value);

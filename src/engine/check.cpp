@@ -13,6 +13,7 @@ namespace flowfabric::engine {
 namespace {
 
 constexpr std::size_t kPage = 500;
+constexpr std::size_t kFlowPage = 50;
 constexpr std::size_t kMaxListed = 1000;
 
 // Calls f(key) for the keys of a table that belong to executions after `after` and up to `last`.
@@ -51,11 +52,12 @@ class Check {
     for (auto check :
          {&Check::check_table<Lane>, &Check::check_table<Route>, &Check::check_table<Group>,
           &Check::check_table<CreateDedup>, &Check::check_table<Worker>, &Check::check_table<BulkJob>,
-          &Check::check_table<Flow>, &Check::check_table<Edge>, &Check::check_table<EdgeGroup>,
-          &Check::check_table<PendingCancelGroup>, &Check::check_table<CancelBacklog>,
-          &Check::check_table<CancelBacklogMember>, &Check::check_table<DependencyDispatch>}) {
+          &Check::check_table<Edge>, &Check::check_table<EdgeGroup>, &Check::check_table<PendingCancelGroup>,
+          &Check::check_table<CancelBacklog>, &Check::check_table<CancelBacklogMember>,
+          &Check::check_table<DependencyDispatch>}) {
       if (auto ok = (this->*check)(); !ok) return std::unexpected(ok.error());
     }
+    if (auto ok = check_flows(); !ok) return std::unexpected(ok.error());
     if (auto ok = check_counts(); !ok) return std::unexpected(ok.error());
     return std::move(report_);
   }
@@ -85,10 +87,7 @@ class Check {
       });
       if (!read) return read;
       for (const auto& [id, wrong] : faulty) {
-        const bool repaired =
-            repair([&id](core::Unit& unit, core::Context& at) { core::repair(unit, id, at); }) &&
-            is_sound(id);
-        for (const auto& what : wrong) note(id.to_string(), what, repaired);
+        note_all(id, id.to_string(), wrong);
       }
       for (auto& orphan : orphans) {
         note(orphan.where, "belongs to no execution", repair(std::move(orphan.erase)));
@@ -118,9 +117,10 @@ class Check {
     });
   }
 
-  std::vector<std::string> faults_of(Reading& reading, const ExecutionId& id) {
+  template <class Key>
+  std::vector<std::string> faults_of(Reading& reading, const Key& key) {
     std::vector<std::string> wrong;
-    const auto problem = trouble_of([&] { wrong = readable_faults_of(reading, id); });
+    const auto problem = trouble_of([&] { wrong = readable_faults_of(reading, key); });
     if (problem) wrong.push_back(*problem);
     return wrong;
   }
@@ -154,10 +154,19 @@ class Check {
     return core::faults(found);
   }
 
-  bool is_sound(const ExecutionId& id) {
+  template <class Key>
+  bool is_sound(const Key& key) {
     const auto sound =
-        readers_.read([&](Reading& reading) -> Result<bool> { return faults_of(reading, id).empty(); });
+        readers_.read([&](Reading& reading) -> Result<bool> { return faults_of(reading, key).empty(); });
     return sound && *sound;
+  }
+
+  // The faults of an execution or a flow, after trying to repair them.
+  template <class Key>
+  void note_all(const Key& key, const std::string& where, const std::vector<std::string>& faults) {
+    const bool repaired =
+        repair([&key](core::Unit& unit, core::Context& at) { core::repair(unit, key, at); }) && is_sound(key);
+    for (const auto& what : faults) note(where, what, repaired);
   }
 
   Result<void> check_tag_rows() {
@@ -191,6 +200,53 @@ class Check {
       }
     }
     return {};
+  }
+
+  // Every flow with its members, edges and joins, as they are at one moment.
+  Result<void> check_flows() {
+    std::optional<FlowKey> after;
+    for (bool more = true; more;) {
+      std::vector<std::pair<FlowKey, std::vector<std::string>>> faulty;
+      auto read = readers_.read([&](Reading& reading) -> Result<void> {
+        const auto keys = reading.session.keys_after<Flow>(after, kFlowPage);
+        for (const auto& key : keys) {
+          if (auto wrong = faults_of(reading, key); !wrong.empty())
+            faulty.emplace_back(key, std::move(wrong));
+        }
+        report_.records += keys.size();
+        more = keys.size() == kFlowPage;
+        if (more) after = keys.back();
+        return {};
+      });
+      if (!read) return read;
+      for (const auto& [key, wrong] : faulty) note_all(key, "flow " + key.flow_id.to_string(), wrong);
+    }
+    return {};
+  }
+
+  std::vector<std::string> readable_faults_of(Reading& reading, const FlowKey& key) {
+    core::FlowNeighbourhood found{.flow = reading.find<Flow>(key)};
+    if (!found.flow) return {};  // removed since
+    found.edges = reading.session.edges_of(key);
+    found.joins = reading.session.joins_of(key);
+    reading.unit.want_answer(core::MembersOf{key.flow_id});
+    reading.session.load(reading.unit);
+    const auto members = reading.unit.ask(core::MembersOf{key.flow_id});
+    for (const auto& member : members) {
+      const auto& id = member.execution_id;
+      reading.unit.want<Execution>(id);
+      if (member.phase == LifecyclePhase::terminal) {
+        reading.unit.want<DependencyDispatch>({id.partition, id.uuid});
+      }
+    }
+    reading.session.load(reading.unit);
+    for (const auto& member : members) {
+      const auto& id = member.execution_id;
+      found.members[id] = reading.unit.find<Execution>(id);
+      const bool over = member.phase == LifecyclePhase::terminal;
+      if (over && reading.unit.find<DependencyDispatch>({id.partition, id.uuid})) found.going_on.insert(id);
+    }
+    return core::faults(found);
   }
 
   // Reads every record of a table that belongs to no execution.

@@ -9,6 +9,7 @@
 #include "core/dependency.h"
 #include "core/expiry.h"
 #include "core/flow_cancel.h"
+#include "core/scanner_filter.h"
 #include "core/worker.h"
 #include "engine/bulk.h"
 #include "engine/random_seed.h"
@@ -20,6 +21,7 @@ namespace {
 constexpr std::size_t kPage = 256;
 // What is removed per look, beside what is due: enough to keep up, too little to slow the rest.
 constexpr std::size_t kPurgePage = 300;
+constexpr std::chrono::minutes kForeignRest{1};
 constexpr int kFailuresBeforeRest = 3;
 constexpr std::uint64_t kCyclesOfRest = 10;
 constexpr std::chrono::milliseconds kLongestSleep{750};
@@ -73,6 +75,17 @@ void Clock::note_waiting(SteadyTime until) {
   wake_.notify_all();
 }
 
+void Clock::add_to(EngineStats& stats) const {
+  stats.clock_operations = operations_;
+  stats.clock_failures = failed_;
+  stats.clock_filtered = filtered_;
+  for (std::size_t i = 0; i < fired_.size(); ++i) {
+    const auto rule = static_cast<core::Rule>(i);
+    if (rule != core::Rule::none && fired_[i] > 0)
+      stats.clock_rules[std::string(enum_names<core::Rule>[i])] = fired_[i];
+  }
+}
+
 void Clock::let_go() {
   const auto now = std::chrono::steady_clock::now();
   for (auto& operation : waiting_.take_expired(now)) operation.answer(nullptr);
@@ -108,7 +121,8 @@ bool Clock::act_on(const store::Agenda& agenda) {
   }
   const bool due = agenda.next_due && *agenda.next_due <= agenda.now_ms;
   // A page at a time, so that waiting claims are let go in between.
-  if (due) static_cast<void>(run_due(1));
+  const auto looked_at = due ? run_due(1) : std::size_t{0};
+  only_set_aside_is_due_ = due && looked_at && *looked_at == 0 && has_set_aside();
   const auto now = std::chrono::steady_clock::now();
   const bool trims = options_.event_retention.count() > 0 && agenda.oldest_event && now >= next_trim_ &&
                      *agenda.oldest_event < agenda.now_ms - options_.event_retention.count();
@@ -116,7 +130,7 @@ bool Clock::act_on(const store::Agenda& agenda) {
     static_cast<void>(trim_events(kTrimSteps));
     next_trim_ = std::chrono::steady_clock::now() + kTrimInterval;
   }
-  return due || trims;
+  return (due && !only_set_aside_is_due_) || trims;
 }
 
 void Clock::look() {
@@ -135,6 +149,8 @@ void Clock::plan(const std::optional<store::Agenda>& agenda) {
   const auto now_ms = agenda->now_ms;
   const auto latest = now_ms + options_.clock_interval.count();
   auto next_ms = std::max(std::min(agenda->next_due.value_or(latest), latest), now_ms + kShortestRestMs);
+  // Looking again at once would not help.
+  if (only_set_aside_is_due_) next_ms = latest;
   // All servers know when something will be due; they need not all come at once.
   if (is_shared_) next_ms += static_cast<std::int64_t>(random_.between(0, kSpreadMs));
   std::lock_guard lock(mutex_);
@@ -164,16 +180,25 @@ void Clock::loop() {
   }
 }
 
-Operation Clock::due_operation(const store::DueKey& key, std::function<void(bool)> done) const {
+Operation Clock::due_operation(const store::DueKey& key, std::function<void(Outcome)> done) const {
   Operation operation;
   operation.want = [key](core::Unit& unit) {
     std::visit([&]<class Record>(const store::Due<Record>& due) { unit.want<Record>(due.key); }, key);
   };
-  operation.run = [key](core::Unit& unit, core::Context& at) {
-    std::visit([&](const auto& due) { core::run_due(unit, due.key, at); }, key);
-    return Outcome::keep;
+  auto outcome = std::make_shared<Outcome>();
+  operation.run = [key, outcome, &filter = options_.scanner_filter](core::Unit& unit, core::Context& at) {
+    std::visit(
+        [&](const auto& due) {
+          outcome->is_foreign = !core::passes(unit, filter, due.key);
+          outcome->rule = outcome->is_foreign ? core::Rule::none : core::run_due(unit, due.key, at);
+        },
+        key);
+    return engine::Outcome::keep;
   };
-  operation.answer = [done = std::move(done)](const Error* refusal) { done(refusal == nullptr); };
+  operation.answer = [outcome, done = std::move(done)](const Error* refusal) {
+    outcome->succeeded = refusal == nullptr;
+    done(*outcome);
+  };
   operation.seed = random_seed();
   if (const auto* execution = std::get_if<store::Due<Execution>>(&key)) {
     operation.affinity = affinity_of(execution->key);
@@ -186,28 +211,47 @@ std::vector<store::DueKey> Clock::find_due() {
   core::Unit unit(*session_);
   const auto now = session_->begin(unit);
   // What is being left alone still stands at the head of the list: look past it.
-  auto keys = session_->due(now, kPage + failures_.size());
+  auto keys = session_->due(now, kPage + failures_.size() + foreign_.size());
   for (const auto& id : session_->purgeable(now, kPurgePage)) keys.emplace_back(store::Due<Execution>{id});
   session_->rollback();
-  std::erase_if(keys, [&](const store::DueKey& key) {
-    const auto it = failures_.find(key);
-    return it != failures_.end() && it->second.skip_until > cycle_;
-  });
+  std::erase_if(keys, [&](const store::DueKey& key) { return is_set_aside(key); });
   return keys;
+}
+
+bool Clock::has_set_aside() {
+  std::lock_guard lock(session_mutex_);
+  return !failures_.empty() || !foreign_.empty();
+}
+
+bool Clock::is_set_aside(const store::DueKey& key) const {
+  const auto failure = failures_.find(key);
+  return (failure != failures_.end() && failure->second.skip_until > cycle_) || foreign_.contains(key);
 }
 
 // Something is due that was not found: another server, or another operation, holds it just now.
 bool Clock::others_are_busy() {
-  if (!is_shared_ || !failures_.empty()) return false;
+  if (!is_shared_ || !failures_.empty() || !foreign_.empty()) return false;
   const auto agenda = session_->agenda({});
   return agenda.next_due && *agenda.next_due <= agenda.now_ms;
 }
 
-void Clock::note_outcome(const store::DueKey& key, bool succeeded) {
+void Clock::note_outcome(const store::DueKey& key, const Outcome& outcome) {
+  if (!outcome.succeeded) return note_success(key, false);
+  if (outcome.is_foreign) {
+    ++filtered_;
+    foreign_.emplace(key, std::chrono::steady_clock::now() + kForeignRest);
+    return;
+  }
+  ++fired_[static_cast<std::size_t>(outcome.rule)];
+  if (!run_bulk(key)) note_success(key, true);
+}
+
+void Clock::note_success(const store::DueKey& key, bool succeeded) {
   if (succeeded) {
     failures_.erase(key);
     return;
   }
+  ++failed_;
   auto& failures = failures_[key];
   if (++failures.in_a_row < kFailuresBeforeRest) return;
   failures = {.in_a_row = 0, .skip_until = cycle_ + kCyclesOfRest};
@@ -217,34 +261,31 @@ void Clock::note_outcome(const store::DueKey& key, bool succeeded) {
 bool Clock::run_bulk(const store::DueKey& key) {
   const auto* job = std::get_if<store::Due<BulkJob>>(&key);
   if (!job) return false;
-  note_outcome(key, run_bulk_step(*session_, committers_, job->key, options_));
+  note_success(key, run_bulk_step(*session_, committers_, job->key, options_));
   return true;
 }
 
 void Clock::run_page(const std::vector<store::DueKey>& keys) {
-  auto outcomes = std::make_shared<std::vector<char>>(keys.size(), 0);
+  auto outcomes = std::make_shared<std::vector<Outcome>>(keys.size());
   auto all = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(keys.size()));
   std::vector<Operation> operations;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    operations.push_back(due_operation(keys[i], [outcomes, all, i](bool succeeded) {
-      (*outcomes)[i] = succeeded ? 1 : 0;
+    operations.push_back(due_operation(keys[i], [outcomes, all, i](const Outcome& outcome) {
+      (*outcomes)[i] = outcome;
       all->count_down();
     }));
   }
   committers_.submit(std::move(operations));
   all->wait();
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if ((*outcomes)[i] == 0)
-      note_outcome(keys[i], false);
-    else if (!run_bulk(keys[i]))
-      note_outcome(keys[i], true);
-  }
+  for (std::size_t i = 0; i < keys.size(); ++i) note_outcome(keys[i], (*outcomes)[i]);
 }
 
 Result<std::size_t> Clock::run_due(int pages) {
   std::lock_guard lock(session_mutex_);
   std::size_t looked_at = 0;
   try {
+    const auto now = std::chrono::steady_clock::now();
+    std::erase_if(foreign_, [&](const auto& foreign) { return foreign.second <= now; });
     for (int page = 0; page < pages; ++page) {
       ++cycle_;
       const auto keys = find_due();
@@ -297,7 +338,7 @@ bool Clock::trim_step() {
   Operation operation;
   operation.run = [before_ms](core::Unit& changed, core::Context&) {
     changed.trim_events(before_ms);
-    return Outcome::keep;
+    return engine::Outcome::keep;
   };
   auto trimmed = std::make_shared<std::promise<bool>>();
   auto answer = trimmed->get_future();

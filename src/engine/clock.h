@@ -2,11 +2,14 @@
 // for each. It also lets waiting claims go when their time is up, and refuses what queued too long.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <mutex>
 #include <thread>
 
+#include "core/expiry.h"
 #include "engine/committers.h"
 #include "store/store.h"
 
@@ -28,9 +31,15 @@ class Clock {
   void note_waiting(SteadyTime until);
   void stop();
 
-  std::uint64_t operations() const { return operations_; }
+  void add_to(EngineStats& stats) const;
 
  private:
+  // What became of a due record.
+  struct Outcome {
+    bool succeeded{false};
+    bool is_foreign{false};  // it is left to other engines
+    core::Rule rule{};
+  };
   struct Failures {
     int in_a_row{0};
     std::uint64_t skip_until{0};
@@ -46,11 +55,14 @@ class Clock {
   bool others_are_busy();
   void run_page(const std::vector<store::DueKey>& keys);
   bool run_bulk(const store::DueKey& key);
-  Operation due_operation(const store::DueKey& key, std::function<void(bool)> done) const;
+  Operation due_operation(const store::DueKey& key, std::function<void(Outcome)> done) const;
+  bool has_set_aside();
+  bool is_set_aside(const store::DueKey& key) const;
+  void note_outcome(const store::DueKey& key, const Outcome& outcome);
   Result<std::size_t> run_due(int pages);
   Result<void> trim_events(int steps);
   bool trim_step();
-  void note_outcome(const store::DueKey& key, bool succeeded);
+  void note_success(const store::DueKey& key, bool succeeded);
   bool is_stopping();
 
   std::unique_ptr<store::Session> session_;  // used under session_mutex_
@@ -63,6 +75,8 @@ class Clock {
   // Records whose rule fails again and again are left alone for a while, so that they hold up nothing else.
   std::map<store::DueKey, Failures> failures_;
   std::uint64_t cycle_{0};
+  // What the filter leaves to others; looked at again after a while, since tags may change.
+  std::map<store::DueKey, SteadyTime> foreign_;
 
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -70,11 +84,15 @@ class Clock {
   SteadyTime next_rules_{};  // when to look for due records again
   SteadyTime sleeping_until_{};
   SteadyTime next_trim_{};
+  bool only_set_aside_is_due_{false};
   // One moment on both clocks, to tell when a time of the store will come.
   SteadyTime anchor_{};
   std::int64_t anchor_ms_{0};
   Random random_;
   std::atomic<std::uint64_t> operations_{0};
+  std::atomic<std::uint64_t> failed_{0};
+  std::atomic<std::uint64_t> filtered_{0};
+  std::array<std::atomic<std::uint64_t>, enum_names<core::Rule>.size()> fired_{};
   std::thread thread_;
 };
 

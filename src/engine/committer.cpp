@@ -143,12 +143,15 @@ bool Committer::is_stopping() const {
   return stopping_;
 }
 
-// Operations are pure, so a batch that met another writer, or a store that is away, is simply run again.
+// Operations are pure, so a batch that met another writer, or a store that is away, is simply run again. A
+// connection may have been lost long ago, unnoticed: that alone does not mean that the store is away now.
 BatchResult Committer::run_until_settled(std::vector<Operation>& batch) {
   Backoff contention(std::chrono::milliseconds(1), std::chrono::milliseconds(50));
   Backoff outage(std::chrono::milliseconds(20), std::chrono::milliseconds(2000));
+  bool reconnected = false;
   for (int reruns = 0;;) {
     auto result = run_batch(*session_, batch, settings_);
+    if (result.retry == store::Retry::when_back && !std::exchange(reconnected, true)) continue;
     const bool raced = result.retry == store::Retry::now && ++reruns <= kMaxReruns;
     const bool away = result.retry == store::Retry::when_back && shared_.waits_when_away && !is_stopping();
     if (!raced && !away) return result;

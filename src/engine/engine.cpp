@@ -130,7 +130,7 @@ Result<std::size_t> Engine::run_due() {
 
 EngineStats Engine::stats() const {
   auto stats = impl_->committers.stats();
-  stats.clock_operations = impl_->clock.operations();
+  impl_->clock.add_to(stats);
   return stats;
 }
 

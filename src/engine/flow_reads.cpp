@@ -29,8 +29,8 @@ std::vector<JoinSnapshot> joins_of(store::Session& session, const FlowKey& flow)
 }
 
 FlowState state_of(store::Session& session, const Flow& flow) {
-  const auto counts = session.count_flow(flow.flow_id);
-  return core::derived_state(flow.public_flow_state, counts.by_state, counts.siblings_cancelled);
+  const auto counts = session.count_flow(flow.flow_id, core::harmless_reasons());
+  return core::derived_state(flow.public_flow_state, counts.by_state, counts.without_harm);
 }
 
 FlowSummary summary(store::Session& session, const Flow& flow) {
@@ -79,9 +79,9 @@ Result<FlowSnapshot> answer(Readers& readers, const DescribeFlow& request) {
     const auto* flow = reading.find<Flow>(key);
     if (!flow) return std::unexpected(core::no_such_flow(request.flow_id));
     auto snapshot = core::view(*flow);
-    const auto counts = reading.session.count_flow(request.flow_id);
+    const auto counts = reading.session.count_flow(request.flow_id, core::harmless_reasons());
     snapshot.counts = counts.by_state;
-    snapshot.state = core::derived_state(flow->public_flow_state, counts.by_state, counts.siblings_cancelled);
+    snapshot.state = core::derived_state(flow->public_flow_state, counts.by_state, counts.without_harm);
     snapshot.edge_groups = joins_of(reading.session, key);
     return snapshot;
   });

@@ -46,12 +46,18 @@ class Readers {
   auto read(F&& f) -> decltype(f(std::declval<Reading&>())) {
     const auto until = std::chrono::steady_clock::now() + patience_;
     Backoff backoff(std::chrono::milliseconds(10), std::chrono::milliseconds(500));
+    bool reconnected = false;
     for (;;) {
       try {
         return read_once(f, until);
       } catch (const core::MissingRecord& missing) {
         return std::unexpected(damaged(missing));
       } catch (const store::StoreFailure& failure) {
+        // A connection may have been lost long ago, unnoticed, and the others with it.
+        if (failure.retry == store::Retry::when_back) {
+          close_idle();
+          if (!std::exchange(reconnected, true)) continue;
+        }
         const bool waits = failure.retry == store::Retry::now ||
                            (failure.retry == store::Retry::when_back && store_.waits_when_away());
         if (!waits || std::chrono::steady_clock::now() >= until) return std::unexpected(failure.error);
@@ -62,6 +68,12 @@ class Readers {
 
  private:
   static constexpr std::size_t kMaxIdle = 16;
+
+  void close_idle() {
+    std::vector<std::unique_ptr<store::Session>> closed;
+    std::lock_guard lock(mutex_);
+    closed.swap(idle_);
+  }
 
   // A session in use. One that is not given back is closed, whatever state it was in.
   class Borrowed {

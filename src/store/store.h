@@ -72,7 +72,7 @@ struct GroupFilter {
 
 struct FlowCounts {
   std::map<PublicState, std::int64_t> by_state;  // of its members
-  std::int64_t siblings_cancelled{};             // of them, for the reason sibling_quorum_…
+  std::int64_t without_harm{};                   // of them, cancelled for one of the reasons given
 };
 struct NodeName {
   std::uint16_t partition_key{};
@@ -155,7 +155,7 @@ class Session : public core::Loader {
   virtual std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) = 0;
   virtual std::vector<Group> groups(const GroupFilter& filter, std::size_t limit) = 0;
   virtual std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) = 0;
-  virtual FlowCounts count_flow(const FlowId& flow) = 0;
+  virtual FlowCounts count_flow(const FlowId& flow, const std::vector<std::string>& harmless_reasons) = 0;
   // By edge id, and by downstream.
   virtual std::vector<Edge> edges_of(const FlowKey& flow) = 0;
   virtual std::vector<EdgeGroup> joins_of(const FlowKey& flow) = 0;

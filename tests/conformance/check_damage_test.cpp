@@ -1,8 +1,8 @@
 // The consistency check of a damaged store. The damage is done to the file, behind the engine's back.
 #include <algorithm>
 
-#include "store/sqlite/database.h"
 #include "support/bulk_fixture.h"
+#include "support/damage.h"
 #include "support/reopen_fixture.h"
 
 namespace flowfabric {
@@ -81,12 +81,7 @@ class DamagedStore : public ReopenFixture, public ::testing::WithParamInterface<
 
   void damage(const std::string& sql) {
     close();
-    {
-      store::sqlite::Connection connection(store().file(), store::sqlite::Access::read_write,
-                                           store::sqlite::Durability::full);
-      connection.run(sql);
-      ASSERT_GT(sqlite3_total_changes(connection.get()), 0) << sql;
-    }
+    damage_file(store().file(), sql);
     reopen();
   }
   // The stored row, every column of it.

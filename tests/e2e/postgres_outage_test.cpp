@@ -27,6 +27,16 @@ class PostgresOutage : public testing::Test {
     return *std::move(engine);
   }
 
+  // Calls enough for every committer and for every reader that is idle.
+  static void expect_all_works(Engine& engine) {
+    for (int i = 0; i < 20; ++i) {
+      const auto written = engine.call(CreateExecution{});
+      EXPECT_TRUE(written) << written.error().to_string();
+      const auto read = engine.call(CountLane{});
+      EXPECT_TRUE(read) << read.error().to_string();
+    }
+  }
+
   PostgresServer server_;
 };
 
@@ -50,9 +60,15 @@ TEST_F(PostgresOutage, FailsAtOnceIfItIsToldTo) {
   EXPECT_EQ(opened.error().code, ErrorCode::unavailable) << opened.error().to_string();
 
   server_.start();
-  const auto written = engine.call(CreateExecution{});
-  EXPECT_TRUE(written) << written.error().to_string();
-  EXPECT_TRUE(engine.call(CountLane{}));
+  expect_all_works(engine);
+}
+
+// Connections may break while nobody uses them: the next call makes a new one instead of failing.
+TEST_F(PostgresOutage, IsNotSeenByCallersWhenItIsOver) {
+  auto engine = open("&outage=fail");
+  expect_all_works(engine);
+  server_.restart(PostgresServer::Stop::immediate);
+  expect_all_works(engine);
 }
 
 TEST_F(PostgresOutage, WaitsUntilPostgresIsBack) {

@@ -105,7 +105,10 @@ class GatedSession final : public store::Session {
   std::vector<ExecutionId> expired_leases(const store::ExpiredLeaseScan& scan) override {
     return inner_->expired_leases(scan);
   }
-  store::FlowCounts count_flow(const FlowId& flow) override { return inner_->count_flow(flow); }
+  store::FlowCounts count_flow(const FlowId& flow,
+                               const std::vector<std::string>& harmless_reasons) override {
+    return inner_->count_flow(flow, harmless_reasons);
+  }
   std::vector<Edge> edges_of(const FlowKey& flow) override { return inner_->edges_of(flow); }
   std::vector<EdgeGroup> joins_of(const FlowKey& flow) override { return inner_->joins_of(flow); }
   std::vector<store::NodeName> node_names(const FlowId& flow) override { return inner_->node_names(flow); }

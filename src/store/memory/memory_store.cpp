@@ -358,12 +358,13 @@ class MemorySession final : public Session {
     return oldest;
   }
 
-  FlowCounts count_flow(const FlowId& flow) override {
+  FlowCounts count_flow(const FlowId& flow, const std::vector<std::string>& harmless_reasons) override {
     FlowCounts counts;
     for (const auto& position : database_->flow_members[flow]) {
       const auto& member = *database_->table<Execution>().at(position.execution_id);
       ++counts.by_state[member.state.public_state];
-      if (member.cancellation_reason.starts_with("sibling_quorum_")) ++counts.siblings_cancelled;
+      if (std::ranges::find(harmless_reasons, member.cancellation_reason) != harmless_reasons.end())
+        ++counts.without_harm;
     }
     return counts;
   }

@@ -87,15 +87,18 @@ std::optional<FlowId> PostgresSession::remembered_flow(const ExecutionId& id) co
   return cached ? cached->execution->flow_id : std::nullopt;
 }
 
-FlowCounts PostgresSession::count_flow(const FlowId& flow) {
+FlowCounts PostgresSession::count_flow(const FlowId& flow, const std::vector<std::string>& harmless_reasons) {
   FlowCounts counts;
   static const std::string sql =
-      "select public_state,count(*),count(*) filter (where cancellation_reason like 'sibling_quorum_%') "
+      "select public_state,count(*),count(*) filter (where cancellation_reason=any($2::text[])) "
       "from ff_exec_core where flow_id=$1::uuid group by public_state";
-  connection_->run(sql, Parameters().add(flow), [&](const Rows& found) {
+  Parameters parameters;
+  parameters.add(flow);
+  parameters.add_array<std::string>(harmless_reasons, append_value<std::string>);
+  connection_->run(sql, parameters, [&](const Rows& found) {
     for (int row = 0; row < found.size(); ++row) {
       counts.by_state[found.get<PublicState>(row, 0)] = found.get<std::int64_t>(row, 1);
-      counts.siblings_cancelled += found.get<std::int64_t>(row, 2);
+      counts.without_harm += found.get<std::int64_t>(row, 2);
     }
   });
   return counts;

@@ -38,7 +38,7 @@ class SqliteSession final : public Session {
   std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) override;
   std::vector<Group> groups(const GroupFilter& filter, std::size_t limit) override;
   std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) override;
-  FlowCounts count_flow(const FlowId& flow) override;
+  FlowCounts count_flow(const FlowId& flow, const std::vector<std::string>& harmless_reasons) override;
   std::vector<Edge> edges_of(const FlowKey& flow) override;
   std::vector<EdgeGroup> joins_of(const FlowKey& flow) override;
   std::vector<NodeName> node_names(const FlowId& flow) override;

@@ -53,20 +53,21 @@ std::vector<ExecutionId> SqliteSession::answer(const core::OwedCancels& question
   return rows<ExecutionId>(query);
 }
 
-FlowCounts SqliteSession::count_flow(const FlowId& flow) {
+FlowCounts SqliteSession::count_flow(const FlowId& flow, const std::vector<std::string>& harmless_reasons) {
   auto& query = statement(
-      "select public_state,count(*),sum(cancellation_reason like 'sibling_quorum_%') "
+      "select public_state,count(*),sum(cancellation_reason in (select value from json_each(?2))) "
       "from ff_exec_core where flow_id=?1 group by public_state");
   const ResetAfterUse reset(query);
   bind(query.get(), 1, flow);
+  bind(query.get(), 2, harmless_reasons);
   FlowCounts counts;
   while (query.step()) {
     PublicState state{};
-    std::int64_t siblings = 0;
+    std::int64_t harmless = 0;
     read(query.get(), 0, state);
     read(query.get(), 1, counts.by_state[state]);
-    read(query.get(), 2, siblings);
-    counts.siblings_cancelled += siblings;
+    read(query.get(), 2, harmless);
+    counts.without_harm += harmless;
   }
   return counts;
 }

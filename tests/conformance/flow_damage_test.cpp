@@ -1,0 +1,123 @@
+// Flows in a damaged store: what the consistency check finds and repairs, and what is told of a member that
+// cannot be read any more.
+#include "support/damage.h"
+#include "support/flow_support.h"
+
+namespace flowfabric {
+namespace {
+
+using namespace tests;
+
+class DamagedFlow : public FlowFixture {
+ protected:
+  DamagedFlow() : FlowFixture("sqlite") {}
+
+  void damage(const std::string& sql) {
+    close();
+    damage_file(store().file(), sql);
+    reopen();
+  }
+  std::string blob(const std::string& name) const {
+    std::string text;
+    for (const auto byte : id(name).uuid.bytes) text += fmt::format("{:02x}", byte);
+    return "x'" + text + "'";
+  }
+  StoreReport check(bool repair) { return must(CheckStore{.repair = repair}); }
+
+  // The check names the flow, changes nothing until it is told to, and leaves nothing behind.
+  void expect_repaired(const std::string& what) {
+    const auto found = check(false);
+    ASSERT_EQ(found.violations.size(), 1u);
+    EXPECT_EQ(found.violations[0].where, "flow " + flow_id().to_string());
+    EXPECT_NE(found.violations[0].what.find(what), std::string::npos) << found.violations[0].what;
+    EXPECT_EQ(check(false).found, 1u);
+    const auto repaired = check(true);
+    EXPECT_EQ(repaired.found, 1u);
+    EXPECT_EQ(repaired.repaired, 1u);
+    EXPECT_EQ(check(false).found, 0u);
+  }
+};
+
+TEST_F(DamagedFlow, CountsItsMembersAnew) {
+  submit(graph("a>b c"));
+  damage("update ff_flow_core set node_count=7");
+  expect_repaired("it counts 7 members and has 3");
+}
+
+TEST_F(DamagedFlow, CountsItsJoinsAnew) {
+  submit(graph("a>c b>c"));
+  succeeds("a");
+  damage("update ff_edge_group set success_count=0");
+  expect_repaired("counts too few of its edges");
+  EXPECT_EQ(tally("c"), "1,0,0,1 pending");
+  succeeds("b");
+  succeeds("c");
+}
+
+TEST_F(DamagedFlow, CountsFailuresAnew) {
+  submit(graph("a>c b>c", {{"c", any_of()}}));
+  fails("a");
+  damage("update ff_edge_group set fail_count=0");
+  expect_repaired("counts too few of its edges");
+  EXPECT_EQ(tally("c"), "0,1,0,1 pending");
+  fails("b");
+  EXPECT_EQ(members(), "a:failed b:failed c:skipped");
+}
+
+TEST_F(DamagedFlow, LetsAnUpstreamCountThatHasEnded) {
+  submit(graph("a>c b>c"));
+  succeeds("a");
+  damage(
+      "update ff_edge set dependency_state='unsatisfied',resolved_at_ms=null;"
+      "update ff_edge_group set success_count=0");
+  expect_repaired("waits for an upstream that has ended");
+  EXPECT_EQ(tally("c"), "1,0,0,1 pending");
+  succeeds("b");
+  succeeds("c");
+}
+
+// All that it waits for is over: nothing else would ever let it go.
+TEST_F(DamagedFlow, LetsAMemberGoThatWaitsForNothing) {
+  submit(graph("a>c b>c"));
+  succeeds("a");
+  damage(
+      "update ff_edge set dependency_state='satisfied',resolved_at_ms=1;"
+      "update ff_edge_group set success_count=2;"
+      "update ff_exec_core set dependencies_pending=0 where execution_id=" +
+      blob("c"));
+  expect_repaired("is not what its member waits for");
+  EXPECT_EQ(tally("c"), "2,0,0,0 satisfied");
+  succeeds("c");
+}
+
+TEST_F(DamagedFlow, CannotBringAMemberBack) {
+  submit(graph("a>b"));
+  damage("delete from ff_exec_core where execution_id=" + blob("b"));
+  const auto report = check(true);
+  EXPECT_TRUE(std::ranges::any_of(report.violations, [](const Violation& each) {
+    return each.what.find("belongs to no members") != std::string::npos && !each.repaired;
+  }));
+  forget(id("a"));
+  forget(id("b"));
+  forget_flow(flow_id());
+  close();
+}
+
+// 04, case 58.
+TEST_F(DamagedFlow, IsCancelledButForTheMemberThatCannotBe) {
+  submit(graph("a b c"));
+  damage("update ff_exec_core set terminal_outcome='nonsense' where execution_id=" + blob("b"));
+  const auto answer = cancel_flow({.wait = true});
+  EXPECT_EQ(answer.outcome, CancelOutcome::partially_cancelled);
+  EXPECT_EQ(answer.failed_member_execution_ids, std::vector{id("b")});
+  for (const auto* name : {"a", "c"}) {
+    EXPECT_EQ(state_of(name).public_state, PublicState::cancelled) << name;
+    forget(id(name));
+  }
+  forget(id("b"));
+  forget_flow(flow_id());
+  close();
+}
+
+}  // namespace
+}  // namespace flowfabric
