@@ -127,6 +127,9 @@ std::vector<std::string> faults(const FlowNeighbourhood& found) {
     if (edges != counted.end() && !covers(join, edges->second)) {
       wrong.push_back(name + " counts too few of its edges");
     }
+    if (is_undecided(join) && decide(policy_of(join), counts_of(join)) != GroupState::pending) {
+      wrong.push_back(name + " is decided and does not know it");
+    }
     const auto member = found.members.find(join.downstream());
     if (member != found.members.end() && member->second->dependencies_pending != is_undecided(join)) {
       wrong.push_back(name + " is not what its member waits for");

@@ -11,7 +11,7 @@ class Filtered : public FlowTest {
   // The next engine on the store.
   void look_only_at(ScannerFilter filter) { reopen({.scanner_filter = std::move(filter)}); }
   ExecutionId delayed(const std::string& name_space, Tags tags = {}) {
-    return create({.namespace_ = name_space, .delay_until = now() + 1000, .tags = std::move(tags)});
+    return create({.namespace_ = name_space, .tags = std::move(tags), .delay_until = now() + 1000});
   }
   PublicState public_state(const ExecutionId& id) { return state(id).public_state; }
 };
@@ -59,7 +59,7 @@ TEST_P(Filtered, ByTag) {
 
 // What is left to others does not stand in the way of what is not.
 TEST_P(Filtered, OthersDoNotFillThePage) {
-  for (int i = 0; i < 600; ++i) forget(delayed("other"));
+  for (int i = 0; i < 600; ++i) delayed("other");
   const auto mine = delayed("mine");
   look_only_at({.namespace_ = "mine"});
   advance(1000);

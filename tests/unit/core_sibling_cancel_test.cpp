@@ -49,11 +49,11 @@ class PendingSiblings : public testing::Test {
                   .cancel_siblings_pending_flag = owed});
   }
   void put_sibling(LifecyclePhase phase, TerminalOutcome outcome) {
-    put(Execution{.partition_key = 3,
-                  .execution_id = member(1).uuid,
-                  .lane_id = "lane",
-                  .flow_id = flow(),
-                  .state = {.lifecycle_phase = phase, .terminal_outcome = outcome}});
+    Execution sibling{.partition_key = 3, .execution_id = member(1).uuid, .lane_id = "lane"};
+    sibling.flow_id = flow();
+    sibling.state.lifecycle_phase = phase;
+    sibling.state.terminal_outcome = outcome;
+    put(sibling);
     Edge edge{.partition_key = 3,
               .flow_id = flow(),
               .upstream_eid = member(1).uuid,
