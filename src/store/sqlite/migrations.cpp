@@ -77,8 +77,9 @@ create table ff_exec_core (
   progress_updated_at_ms   integer,
   tags                     text,     -- JSON object
   primary key (partition_key, execution_id)
-) without rowid;
-create index ff_exec_core_offers on ff_exec_core (route_id, offer_order) where offer_order is not null;
+);
+create index ff_exec_core_offers on ff_exec_core (route_id, offer_order, partition_key, execution_id)
+  where offer_order is not null;
 create index ff_exec_core_due on ff_exec_core (next_due_at_ms) where next_due_at_ms is not null;
 
 -- What was submitted; never changes.
@@ -92,7 +93,7 @@ create table ff_exec_spec (
   payload_encoding text,
   payload          blob,
   primary key (partition_key, execution_id)
-) without rowid;
+);
 
 -- One row per ended attempt, with its result. The attempt in progress is on ff_exec_core.
 create table ff_attempt (
@@ -116,7 +117,7 @@ create table ff_attempt (
   lineage_requested_by   text,
   result                 blob,
   primary key (partition_key, execution_id, attempt_index)
-) without rowid;
+);
 
 create table ff_lane_registry (
   lane_id          text primary key,
@@ -239,12 +240,14 @@ update ff_exec_core set purge_at_ms = terminal_at_ms + coalesce(retention_ms, 86
 create index ff_exec_core_purge on ff_exec_core (purge_at_ms) where purge_at_ms is not null;
 
 -- Listings: everything by age, the executions of a group and state by age, those of a flow by age.
-create index ff_exec_core_age on ff_exec_core (created_at_ms);
-create index ff_exec_core_listing on ff_exec_core (group_id, public_state, created_at_ms);
-create index ff_exec_core_flow on ff_exec_core (flow_id, created_at_ms) where flow_id is not null;
-create index ff_exec_core_expired on ff_exec_core (lease_expires_at_ms)
+create index ff_exec_core_age on ff_exec_core (created_at_ms, partition_key, execution_id);
+create index ff_exec_core_listing on ff_exec_core
+  (group_id, public_state, created_at_ms, partition_key, execution_id);
+create index ff_exec_core_flow on ff_exec_core (flow_id, created_at_ms, partition_key, execution_id)
+  where flow_id is not null;
+create index ff_exec_core_expired on ff_exec_core (lease_expires_at_ms, partition_key, execution_id)
   where ownership_state = 'lease_expired_reclaimable';
-create index ff_exec_core_blocked on ff_exec_core (route_id, created_at_ms)
+create index ff_exec_core_blocked on ff_exec_core (route_id, created_at_ms, partition_key, execution_id)
   where eligibility_state = 'blocked_by_route';
 
 -- The tags of executions, to find them by; ff_exec_core.tags says the same.
@@ -381,9 +384,9 @@ create table ff_edge (
   applied_at_ms    integer,
   resolved_at_ms   integer,
   primary key (partition_key, flow_id, edge_id)
-) without rowid;
-create index ff_edge_upstream on ff_edge (partition_key, upstream_eid, edge_id);
-create index ff_edge_downstream on ff_edge (partition_key, downstream_eid, edge_id);
+);
+create index ff_edge_upstream on ff_edge (upstream_eid, partition_key, edge_id);
+create index ff_edge_downstream on ff_edge (downstream_eid, partition_key, edge_id);
 
 -- Joins: for each downstream its policy, and how many of its upstreams have ended how.
 create table ff_edge_group (
@@ -403,7 +406,7 @@ create table ff_edge_group (
   cancel_siblings_pending_flag integer,
   cancel_siblings_reason       text,
   primary key (partition_key, flow_id, downstream_eid)
-) without rowid;
+);
 
 -- Decided joins whose losing siblings are still to be cancelled.
 create table ff_pending_cancel_groups (
