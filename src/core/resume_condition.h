@@ -8,7 +8,7 @@
 
 #include "flowfabric/error.h"
 #include "flowfabric/ids.h"
-#include "flowfabric/resume_condition.h"
+#include "flowfabric/suspension.h"
 
 namespace flowfabric::core {
 
@@ -45,19 +45,6 @@ struct Satisfier {
   auto operator<=>(const Satisfier&) const = default;
 };
 using Satisfied = std::set<Satisfier>;
-
-enum class SignalEffect {
-  resume_condition_satisfied,
-  appended_to_waitpoint,
-  appended_to_waitpoint_duplicate,
-  signal_ignored_not_in_condition,
-  signal_ignored_matcher_failed,
-  no_op,
-  buffered_for_pending_waitpoint,
-};
-BOOST_DESCRIBE_ENUM(SignalEffect, resume_condition_satisfied, appended_to_waitpoint,
-                    appended_to_waitpoint_duplicate, signal_ignored_not_in_condition,
-                    signal_ignored_matcher_failed, no_op, buffered_for_pending_waitpoint)
 
 // What the signal changes, added to `satisfied`.
 SignalEffect deliver(const ResumeCondition& condition, Satisfied& satisfied, const ArrivedSignal& signal);

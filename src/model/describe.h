@@ -13,6 +13,11 @@
 
 namespace flowfabric {
 
+// `namespace_` and `operator_` are words of the language without the underscore.
+constexpr std::string_view column_name(std::string_view member) {
+  return member.ends_with('_') ? member.substr(0, member.size() - 1) : member;
+}
+
 template <class Enum>
 constexpr std::size_t enum_size() {
   return boost::mp11::mp_size<boost::describe::describe_enumerators<Enum>>::value;
@@ -23,7 +28,7 @@ template <class Enum>
 inline constexpr auto enum_names = [] {
   std::array<std::string_view, enum_size<Enum>()> names{};
   boost::mp11::mp_for_each<boost::describe::describe_enumerators<Enum>>(
-      [&](auto descriptor) { names[static_cast<std::size_t>(descriptor.value)] = descriptor.name; });
+      [&](auto descriptor) { names[static_cast<std::size_t>(descriptor.value)] = column_name(descriptor.name); });
   return names;
 }();
 
@@ -46,10 +51,6 @@ using PublicMembers = boost::describe::describe_members<T, boost::describe::mod_
 // Types with members of their own that are nevertheless one column say so here.
 template <class T>
 inline constexpr bool is_one_column = !boost::describe::has_describe_members<T>::value;
-
-constexpr std::string_view column_name(std::string_view member) {
-  return member.ends_with('_') ? member.substr(0, member.size() - 1) : member;
-}
 
 // Calls f(column name, field) for every column of `record`, in order.
 template <class Record, class F>

@@ -1,0 +1,350 @@
+// Suspension: a worker stops, somebody outside signals, and a worker goes on with the same attempt.
+//
+//   auto stopped = engine.call(SuspendExecution{.execution_id = task.execution_id, .fence = task.fence,
+//       .resume_condition = {SingleSignal{"approval", {"approved"}}}});
+//   // hand stopped->waitpoints[0].token to whoever may answer; later, with that token:
+//   engine.call(DeliverSignal{.execution_id = …, .waitpoint_id = …, .waitpoint_token = …,
+//                             .signal_name = "approved", .payload = "{…}"});
+//
+// A waitpoint is where signals arrive. Whoever delivers one must hold its token, which only `SuspendExecution`
+// and `CreateWaitpoint` return.
+#pragma once
+
+#include <boost/describe.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flowfabric/operations.h"
+#include "flowfabric/resume_condition.h"
+
+namespace flowfabric {
+
+enum class SuspensionReason : std::uint8_t {
+  waiting_for_signal,
+  waiting_for_approval,
+  waiting_for_callback,
+  waiting_for_tool_result,
+  waiting_for_operator_review,
+  paused_by_policy,
+  paused_by_budget,
+  step_boundary,
+  manual_pause
+};
+BOOST_DESCRIBE_ENUM(SuspensionReason, waiting_for_signal, waiting_for_approval, waiting_for_callback,
+                    waiting_for_tool_result, waiting_for_operator_review, paused_by_policy, paused_by_budget,
+                    step_boundary, manual_pause)
+
+enum class SuspensionRequester : std::uint8_t { worker, operator_, policy, system_timeout_policy };
+BOOST_DESCRIBE_ENUM(SuspensionRequester, worker, operator_, policy, system_timeout_policy)
+
+// `auto_resume_with_timeout_signal`: the worker goes on and finds a signal that says so. `escalate`: it stays
+// suspended, and is an operator's affair from then on.
+enum class TimeoutBehavior : std::uint8_t { fail, cancel, expire, auto_resume_with_timeout_signal, escalate };
+BOOST_DESCRIBE_ENUM(TimeoutBehavior, fail, cancel, expire, auto_resume_with_timeout_signal, escalate)
+
+enum class ResumeTrigger : std::uint8_t { none, signal, operator_, timeout };
+BOOST_DESCRIBE_ENUM(ResumeTrigger, none, signal, operator_, timeout)
+
+enum class WaitpointState : std::uint8_t { pending, active, closed };
+BOOST_DESCRIBE_ENUM(WaitpointState, pending, active, closed)
+
+enum class SignalEffect : std::uint8_t {
+  resume_condition_satisfied,
+  appended_to_waitpoint,
+  appended_to_waitpoint_duplicate,
+  signal_ignored_not_in_condition,
+  signal_ignored_matcher_failed,
+  no_op,
+  buffered_for_pending_waitpoint
+};
+BOOST_DESCRIBE_ENUM(SignalEffect, resume_condition_satisfied, appended_to_waitpoint,
+                    appended_to_waitpoint_duplicate, signal_ignored_not_in_condition,
+                    signal_ignored_matcher_failed, no_op, buffered_for_pending_waitpoint)
+
+// ---- suspending ----------------------------------------------------------------------------------------
+
+// A new waitpoint, or one that was made before with `CreateWaitpoint`.
+struct WaitpointBinding {
+  std::optional<WaitpointId> waitpoint_id{};  // minted when absent
+  std::string waitpoint_key{};                // of a new one; empty: the one the condition names, or minted
+  bool use_pending{false};
+};
+
+struct ResumePolicy {
+  std::optional<std::int64_t> resume_delay_ms{};
+  // Nothing but the default is supported, and anything else refused.
+  bool consume_matched_signals{true};
+  bool retain_signal_buffer_until_closed{false};
+  bool close_waitpoint_on_resume{true};
+};
+
+// A waitpoint with the token that opens it: hand it to those who may signal, and to nobody else.
+struct TokenedWaitpoint {
+  WaitpointId waitpoint_id;
+  std::string waitpoint_key;
+  std::string waitpoint_token;
+  bool operator==(const TokenedWaitpoint&) const = default;
+};
+
+// What the resumed worker gets to see of a signal.
+struct ResumeSignal {
+  SignalId signal_id;
+  std::string signal_name;
+  std::string signal_category;
+  WaitpointId waitpoint_id;
+  std::string waitpoint_key;
+  std::string source_type;
+  std::string source_identity;
+  std::string correlation_id;
+  std::int64_t accepted_at{};
+  std::string payload_encoding;
+  std::optional<std::string> payload;
+  bool operator==(const ResumeSignal&) const = default;
+};
+
+struct Suspended {
+  // Signals that had arrived before were enough: the lease goes on, nothing is suspended.
+  bool already_satisfied{false};
+  SuspensionId suspension_id;
+  std::vector<TokenedWaitpoint> waitpoints;  // as bound
+  std::vector<ResumeSignal> signals;         // if already satisfied: those
+  bool operator==(const Suspended&) const = default;
+};
+struct SuspendExecution {
+  using Answer = Suspended;
+  ExecutionId execution_id;
+  LeaseFence fence;
+  std::optional<std::uint32_t> attempt_index{};  // checked when given
+  std::optional<SuspensionId> suspension_id{};   // minted when absent
+  // Empty: one new waitpoint for each key of the condition, or a single one if it names none.
+  std::vector<WaitpointBinding> waitpoints{};
+  ResumeCondition resume_condition{};
+  ResumePolicy resume_policy{};
+  SuspensionReason reason_code{SuspensionReason::waiting_for_signal};
+  SuspensionRequester requested_by{SuspensionRequester::worker};
+  // Absent: as the execution's `suspension_policy` says, or never.
+  std::optional<std::int64_t> timeout_at{};
+  std::optional<TimeoutBehavior> timeout_behavior{};
+  std::string timeout_signal_name{"timeout"};
+  std::string continuation_metadata_pointer{};
+  std::optional<std::int64_t> now{};  // the caller's clock: a timeout may lie ten minutes before it
+  std::string idempotency_key{};
+};
+
+// A waitpoint whose token can be handed out before anything is suspended. Signals are kept for it until an
+// execution is suspended on it.
+struct CreateWaitpoint {
+  using Answer = TokenedWaitpoint;
+  ExecutionId execution_id;
+  LeaseFence fence;
+  std::optional<std::uint32_t> attempt_index{};
+  std::string waitpoint_key{};  // empty: `wpk:<id>`
+  std::int64_t expires_in_ms{3'600'000};
+};
+
+struct WaitpointClosed {
+  bool already_closed{false};
+  bool operator==(const WaitpointClosed&) const = default;
+};
+struct CloseWaitpoint {
+  using Answer = WaitpointClosed;
+  ExecutionId execution_id;
+  WaitpointId waitpoint_id;
+  std::string reason{"proactive_close"};
+};
+
+// ---- signals -------------------------------------------------------------------------------------------
+
+struct SignalDelivered {
+  bool duplicate{false};  // the idempotency key was used before: the first signal's id, nothing was changed
+  SignalId signal_id;
+  std::optional<SignalEffect> effect;  // absent for a duplicate
+  bool operator==(const SignalDelivered&) const = default;
+};
+struct DeliverSignal {
+  using Answer = SignalDelivered;
+  ExecutionId execution_id;
+  WaitpointId waitpoint_id;
+  std::string waitpoint_token;
+  std::optional<SignalId> signal_id{};  // minted when absent
+  std::string signal_name;
+  std::string signal_category{"default"};
+  std::string source_type{"external"};
+  std::string source_identity{};
+  std::string target_scope{"execution"};
+  std::optional<std::string> payload{};  // any bytes, up to 64 KiB
+  std::string payload_encoding{"json"};
+  std::string correlation_id{};
+  std::string idempotency_key{};
+  std::int64_t dedup_ttl_ms{86'400'000};  // 0: no duplicates are looked for
+  std::optional<std::int64_t> resume_delay_ms{};
+  std::optional<std::int64_t> created_at{};
+  std::optional<std::uint32_t> max_signals_per_execution{};  // can only lower the policy's
+};
+
+// An operator's word, who needs no token.
+struct DeliverApprovalSignal {
+  using Answer = SignalDelivered;
+  ExecutionId execution_id;
+  std::string lane_id;
+  WaitpointId waitpoint_id;
+  std::string signal_name;  // by convention `approved` or `rejected`
+  std::string idempotency_suffix{};
+  std::int64_t signal_dedup_ttl_ms{86'400'000};
+  std::optional<std::uint32_t> max_signals_per_execution{};
+};
+
+struct Resumed {
+  PublicState public_state{};  // waiting, or delayed
+  bool operator==(const Resumed&) const = default;
+};
+// An operator resumes it, whatever it waits for.
+struct ResumeExecution {
+  using Answer = Resumed;
+  ExecutionId execution_id;
+  std::string trigger_type{"operator"};  // for the record only
+  std::int64_t resume_delay_ms{0};
+};
+
+// ---- secrets -------------------------------------------------------------------------------------------
+
+// Installs the first secret. `same_secret` is absent when it was installed now.
+struct SecretSeeded {
+  std::string kid;
+  std::optional<bool> same_secret;
+  bool operator==(const SecretSeeded&) const = default;
+};
+struct SeedWaitpointSecret {
+  using Answer = SecretSeeded;
+  std::string kid{"k1"};
+  std::string secret_hex;  // 64 hex digits
+};
+
+struct SecretRotated {
+  bool noop{false};  // this kid with this secret was there before
+  std::string new_kid;
+  std::optional<std::string> previous_kid;
+  std::uint32_t gc_count{};  // kids whose grace was over
+  bool operator==(const SecretRotated&) const = default;
+};
+// Tokens of the kid in force until now are accepted for `grace_ms` more.
+struct RotateWaitpointSecret {
+  using Answer = SecretRotated;
+  std::string new_kid;
+  std::string new_secret_hex;
+  std::int64_t grace_ms{86'400'000};
+};
+
+struct WaitpointKids {
+  struct Verifying {
+    std::string kid;
+    std::int64_t expires_at_ms{};
+    bool operator==(const Verifying&) const = default;
+  };
+  std::optional<std::string> current_kid;
+  std::vector<Verifying> verifying;  // retired, and accepted for a while
+  bool operator==(const WaitpointKids&) const = default;
+};
+struct ListWaitpointKids {
+  using Answer = WaitpointKids;
+};
+
+// ---- reads ---------------------------------------------------------------------------------------------
+
+struct WaitpointView {
+  WaitpointId waitpoint_id;
+  std::string waitpoint_key;
+  WaitpointState state{};
+  std::vector<std::string> required_signal_names;  // empty: any
+  std::int64_t created_at{};
+  std::optional<std::int64_t> activated_at;
+  std::optional<std::int64_t> expires_at;
+  ExecutionId execution_id;
+  std::string token_kid;
+  std::string token_fingerprint;
+  std::uint32_t signal_count{};
+  std::uint32_t matched_signal_count{};
+  bool operator==(const WaitpointView&) const = default;
+};
+struct WaitpointPage {
+  std::vector<WaitpointView> waitpoints;
+  std::optional<WaitpointId> next_cursor;
+  bool operator==(const WaitpointPage&) const = default;
+};
+// Those that are pending or active, by id. Never their tokens.
+struct ListPendingWaitpoints {
+  using Answer = WaitpointPage;
+  ExecutionId execution_id;
+  std::optional<WaitpointId> after{};
+  std::uint32_t limit{100};  // brought to 1–1000
+};
+
+// Of a pending or active waitpoint; absent: there is none.
+struct ReadWaitpointToken {
+  using Answer = std::optional<std::string>;
+  ExecutionId execution_id;
+  WaitpointId waitpoint_id;
+};
+
+struct SignalView {
+  ResumeSignal signal;
+  SignalEffect observed_effect{};
+  bool operator==(const SignalView&) const = default;
+};
+struct SuspensionView {
+  SuspensionId suspension_id;
+  ExecutionId execution_id;
+  std::uint32_t attempt_index{};
+  SuspensionReason reason_code{};
+  SuspensionRequester requested_by{};
+  std::int64_t suspended_at{};
+  std::optional<std::int64_t> timeout_at;
+  TimeoutBehavior timeout_behavior{};
+  ResumeCondition resume_condition;
+  std::optional<std::int64_t> resume_delay_ms;
+  std::string continuation_metadata_pointer;
+  std::vector<std::string> satisfied;  // "members[0] leaf": what has been met so far, and by whom
+  std::optional<std::int64_t> last_signal_at;
+  std::optional<std::int64_t> closed_at;
+  std::string close_reason;
+  ResumeTrigger resume_trigger{};
+  std::optional<SignalId> closer_signal_id;
+  std::vector<WaitpointView> waitpoints;
+  std::vector<SignalView> signals;  // the newest 100 of the execution, oldest first
+  bool operator==(const SuspensionView&) const = default;
+};
+// The latest suspension of an execution, open or closed; refused with `suspension_not_found`: there was none.
+struct DescribeSuspension {
+  using Answer = SuspensionView;
+  ExecutionId execution_id;
+};
+
+struct SuspendedEntry {
+  ExecutionId execution_id;
+  std::int64_t suspended_at_ms{};
+  SuspensionReason reason{};
+  bool operator==(const SuspendedEntry&) const = default;
+};
+struct SuspendedPage {
+  std::vector<SuspendedEntry> suspended;
+  std::optional<ExecutionId> next_cursor;
+  bool operator==(const SuspendedPage&) const = default;
+};
+// The open suspensions of one partition, oldest first.
+struct ListSuspended {
+  using Answer = SuspendedPage;
+  std::uint16_t partition{};
+  std::optional<ExecutionId> cursor{};
+  std::uint32_t limit{100};
+};
+
+// The signals that let this attempt go on, in the order of their acceptance; none if no signal did.
+struct ObserveSignals {
+  using Answer = std::vector<ResumeSignal>;
+  ExecutionId execution_id;
+  std::uint32_t attempt_index{};
+};
+
+}  // namespace flowfabric
