@@ -1,0 +1,460 @@
+#include "core/suspend.h"
+
+#include <algorithm>
+
+#include "core/keystore.h"
+#include "core/lease.h"
+#include "core/report.h"
+#include "core/signal.h"
+#include "core/suspension.h"
+#include "core/transition.h"
+#include "model/text.h"
+
+namespace flowfabric::core {
+
+namespace {
+
+constexpr std::size_t kMaxBindings = 64;
+constexpr std::size_t kMaxKeyLength = 256;
+constexpr std::int64_t kTimeoutSkewMs = 600'000;
+constexpr std::int64_t kDedupMarginMs = 60'000;
+constexpr std::int64_t kMaxDedupMs = 604'800'000;
+
+std::unexpected<Error> refuse(const std::string& rule, const std::string& advice) {
+  return fail_with(ErrorCode::invalid_input, rule, advice);
+}
+
+// ---- what is asked for, before the store is looked at ----
+
+// As they were given, or one for each key that the condition names.
+std::vector<WaitpointBinding> bindings_of(const SuspendExecution& request) {
+  auto bindings = request.waitpoints;
+  const auto keys = keys_of(request.resume_condition);
+  if (bindings.empty()) {
+    for (const auto& key : keys) bindings.push_back({.waitpoint_key = key});
+    if (keys.empty()) bindings.emplace_back();
+  }
+  const bool takes_key = bindings.size() == 1 && !bindings[0].use_pending && !keys.empty();
+  if (takes_key && bindings[0].waitpoint_key.empty()) bindings[0].waitpoint_key = keys[0];
+  return bindings;
+}
+
+bool contains(const std::vector<std::string>& keys, const std::string& key) {
+  return std::ranges::find(keys, key) != keys.end();
+}
+
+Result<void> check_keys(const std::vector<WaitpointBinding>& bindings, const ResumeCondition& condition) {
+  const auto named = keys_of(condition);
+  std::vector<std::string> bound;
+  for (const auto& binding : bindings) bound.push_back(binding.waitpoint_key);
+  for (const auto& key : named) {
+    if (!contains(bound, key)) {
+      return refuse("referenced_waitpoint_key_missing_binding: " + key,
+                    "Bind a waitpoint for every key that the condition names.");
+    }
+  }
+  for (const auto& key : bound) {
+    if (!contains(named, key)) {
+      return refuse("extra_binding_not_referenced_by_condition: " + key,
+                    "Bind only waitpoints whose keys the condition names.");
+    }
+  }
+  return {};
+}
+
+Result<void> check_bindings(const std::vector<WaitpointBinding>& bindings, const ResumeCondition& condition) {
+  const auto& primary = bindings.front();
+  const auto* single = std::get_if<SingleSignal>(&condition.node);
+  if (single && !primary.use_pending && bindings.size() == 1 &&
+      single->waitpoint_key != primary.waitpoint_key) {
+    return refuse("waitpoint_key_mismatch", "The condition names another key than the waitpoint's.");
+  }
+  if (bindings.size() > kMaxBindings) {
+    return refuse("more than 64 waitpoints", "Wait on fewer waitpoints.");
+  }
+  for (std::size_t i = 1; i < bindings.size(); ++i) {
+    const auto place = " at waitpoints[" + std::to_string(i) + "]";
+    if (bindings[i].use_pending) {
+      return refuse("additional_waitpoint_binding_must_be_fresh" + place,
+                    "Only the first may have been made before.");
+    }
+    if (bindings[i].waitpoint_key.empty()) {
+      return refuse("additional_waitpoint_binding_empty_key" + place, "Give every waitpoint a key.");
+    }
+  }
+  if (bindings.size() > 1 && primary.use_pending) {
+    return refuse("use_pending_with_extras_unsupported",
+                  "Suspend on the waitpoint that was made before alone, or on new ones.");
+  }
+  std::set<std::string> keys;
+  std::set<WaitpointId> ids;
+  for (const auto& binding : bindings) {
+    if (binding.waitpoint_key.size() > kMaxKeyLength) {
+      return refuse("waitpoint_key: longer than 256 bytes", "Use shorter keys.");
+    }
+    if (auto ok = check_text("waitpoint_key", binding.waitpoint_key); !ok) return ok;
+    const bool id_is_new = !binding.waitpoint_id || ids.insert(*binding.waitpoint_id).second;
+    if (!keys.insert(binding.waitpoint_key).second || !id_is_new) {
+      return refuse("duplicate_waitpoint_binding", "Bind each waitpoint once.");
+    }
+  }
+  const bool names_none = keys_of(condition).empty() && bindings.size() == 1;
+  if (primary.use_pending || names_none) return {};
+  return check_keys(bindings, condition);
+}
+
+Result<void> check_request(const SuspendExecution& request, const std::vector<WaitpointBinding>& bindings,
+                           const Context& at) {
+  if (auto ok = check_bindings(bindings, request.resume_condition); !ok) return ok;
+  const auto& policy = request.resume_policy;
+  if (!policy.consume_matched_signals || policy.retain_signal_buffer_until_closed ||
+      !policy.close_waitpoint_on_resume || policy.resume_delay_ms.value_or(0) < 0) {
+    return refuse("resume_policy: not supported", "Leave the flags of the resume policy at their defaults.");
+  }
+  if (request.timeout_at &&
+      saturating_add(std::max<std::int64_t>(*request.timeout_at, 0), kTimeoutSkewMs) <
+          request.now.value_or(at.now_ms)) {
+    return refuse("timeout_at_in_past", "Give a timeout that lies ahead.");
+  }
+  if (request.timeout_signal_name.empty() || request.timeout_signal_name.starts_with("__")) {
+    return refuse("timeout_signal_name: empty or reserved", "Name the signal that a timeout sends.");
+  }
+  for (const auto& [name, text] :
+       {std::pair{"timeout_signal_name", &request.timeout_signal_name},
+        {"continuation_metadata_pointer", &request.continuation_metadata_pointer},
+        {"idempotency_key", &request.idempotency_key}}) {
+    if (auto ok = check_text(name, *text); !ok) return ok;
+  }
+  return check(request.resume_condition);
+}
+
+// ---- timeouts ----
+
+struct Deadline {
+  std::optional<std::int64_t> at_ms;
+  TimeoutBehavior behavior{};
+};
+
+// Given, or as the execution's policy says.
+Deadline deadline_of(const SuspendExecution& request, const ExecutionPolicy& policy, const Context& at) {
+  Deadline deadline{request.timeout_at, request.timeout_behavior.value_or(TimeoutBehavior::fail)};
+  if (!policy.suspension_policy) return deadline;
+  const auto& defaults = *policy.suspension_policy;
+  if (!deadline.at_ms && defaults.default_timeout_ms) {
+    deadline.at_ms = saturating_add(at.now_ms, *defaults.default_timeout_ms);
+  }
+  if (!request.timeout_behavior) {
+    const auto word = defaults.timeout_behavior == "auto_resume" ? "auto_resume_with_timeout_signal"
+                                                                 : defaults.timeout_behavior;
+    deadline.behavior = enum_from_name<TimeoutBehavior>(word).value_or(TimeoutBehavior::fail);
+  }
+  return deadline;
+}
+
+BlockingReason blocking_reason(SuspensionReason reason) {
+  switch (reason) {
+    case SuspensionReason::waiting_for_approval:
+      return BlockingReason::waiting_for_approval;
+    case SuspensionReason::waiting_for_callback:
+      return BlockingReason::waiting_for_callback;
+    case SuspensionReason::waiting_for_tool_result:
+      return BlockingReason::waiting_for_tool_result;
+    case SuspensionReason::waiting_for_operator_review:
+    case SuspensionReason::manual_pause:
+      return BlockingReason::paused_by_operator;
+    case SuspensionReason::paused_by_policy:
+      return BlockingReason::paused_by_policy;
+    case SuspensionReason::paused_by_budget:
+      return BlockingReason::waiting_for_budget;
+    default:
+      return BlockingReason::waiting_for_signal;
+  }
+}
+
+// ---- answers ----
+
+Suspended answer_of(Unit& unit, const ExecutionId& id, const SuspensionDetails& details,
+                    bool already_satisfied) {
+  Suspended answer{.already_satisfied = already_satisfied,
+                   .suspension_id = details.suspension_id.value_or(SuspensionId{}),
+                   .waitpoints = {},
+                   .signals = {}};
+  const auto keys = waitpoints_of(id, details);
+  unit.fetch<Waitpoint>(keys);
+  for (const auto& key : keys) {
+    const auto& waitpoint = unit.require<Waitpoint>(key);
+    answer.waitpoints.push_back({key.waitpoint_id, waitpoint.waitpoint_key, waitpoint.token});
+  }
+  if (already_satisfied) answer.signals = signals_of(unit, id, details);
+  return answer;
+}
+
+// The suspension of this number: the latest, or one of the past.
+const SuspensionDetails* details_of(Unit& unit, const ExecutionId& id, std::uint32_t index) {
+  const auto* row = unit.find<Suspension>(suspension_key(id));
+  if (row && row->suspension_count == index + 1) return &row->details;
+  const auto* past = unit.find<PastSuspension>({id.partition, id.uuid, index});
+  return past ? &past->details : nullptr;
+}
+
+std::optional<Suspended> earlier_answer(Unit& unit, const SuspendExecution& request, const Context& at) {
+  if (request.idempotency_key.empty()) return std::nullopt;
+  const auto& id = request.execution_id;
+  const auto* known = unit.find<SuspendDedup>({id.partition, id.uuid, request.idempotency_key});
+  if (!known || known->expires_at_ms <= at.now_ms) return std::nullopt;
+  const auto* details = details_of(unit, id, known->suspension_index);
+  if (!details) return std::nullopt;
+  return answer_of(unit, id, *details, known->already_satisfied);
+}
+
+void remember(Unit& unit, const SuspendExecution& request, const Suspension& row, bool already_satisfied,
+              const Context& at) {
+  if (request.idempotency_key.empty()) return;
+  std::int64_t kept_for = kMaxDedupMs;
+  if (row.details.timeout_at_ms) {
+    const auto left = std::max<std::int64_t>(*row.details.timeout_at_ms - at.now_ms, 0);
+    kept_for = std::min(saturating_add(left, kDedupMarginMs), kMaxDedupMs);
+  }
+  const SuspendDedup entry{.partition_key = row.partition_key,
+                           .execution_id = row.execution_id,
+                           .idempotency_key = request.idempotency_key,
+                           .suspension_index = row.suspension_count - 1,
+                           .already_satisfied = already_satisfied,
+                           .expires_at_ms = saturating_add(at.now_ms, static_cast<std::uint64_t>(kept_for))};
+  if (unit.find<SuspendDedup>(entry.key()))
+    unit.edit<SuspendDedup>(entry.key()) = entry;
+  else
+    unit.insert(entry);
+}
+
+// ---- waitpoints ----
+
+Result<Waitpoint> new_waitpoint(Unit& unit, const ExecutionId& id, std::uint32_t attempt_index,
+                                const std::optional<WaitpointId>& wanted_id, const std::string& key,
+                                Context& at) {
+  const auto waitpoint_id = wanted_id ? *wanted_id : at.mint<WaitpointId>();
+  if (unit.find<Waitpoint>(waitpoint_key(id, waitpoint_id))) {
+    return fail_with(ErrorCode::waitpoint_already_exists, waitpoint_id.to_string(),
+                     "The id of a waitpoint is never used again: give another one, or none.");
+  }
+  auto token = sign(unit, id, waitpoint_id);
+  if (!token) return std::unexpected(token.error());
+  Waitpoint waitpoint{.partition_key = id.partition, .execution_id = id.uuid, .waitpoint_id = waitpoint_id};
+  waitpoint.waitpoint_key = key.empty() ? "wpk:" + waitpoint_id.to_string() : key;
+  waitpoint.attempt_index = attempt_index;
+  waitpoint.token = *std::move(token);
+  waitpoint.created_at_ms = at.now_ms;
+  return waitpoint;
+}
+
+void activate(Waitpoint& waitpoint, const SuspensionDetails& details, const Context& at) {
+  waitpoint.state = WaitpointState::active;
+  waitpoint.suspension_id = details.suspension_id;
+  waitpoint.activated_at_ms = at.now_ms;
+  waitpoint.expires_at_ms = details.timeout_at_ms;
+  waitpoint.required_signal_names = required_names(details.resume_condition, waitpoint.waitpoint_key);
+  waitpoint.next_due_at_ms.reset();
+}
+
+Result<WaitpointRecordKey> bind_pending(Unit& unit, const Execution& execution,
+                                        const WaitpointBinding& binding, const SuspensionDetails& details,
+                                        const Context& at) {
+  const auto key = waitpoint_key(execution.key(), binding.waitpoint_id.value_or(WaitpointId{}));
+  const auto* found = unit.find<Waitpoint>(key);
+  if (!found) {
+    return fail_with(ErrorCode::waitpoint_not_found, key.waitpoint_id.to_string(),
+                     "No such waitpoint was made for this execution.");
+  }
+  if (found->state != WaitpointState::pending) {
+    return fail_with(ErrorCode::waitpoint_not_pending, std::string(enum_name(found->state)),
+                     "The waitpoint has been used, or closed.");
+  }
+  if (found->attempt_index != execution.attempt.attempt_index) {
+    return fail_with(ErrorCode::invalid_waitpoint_for_execution, key.waitpoint_id.to_string(),
+                     "The waitpoint was made by another attempt.");
+  }
+  if (found->expires_at_ms && *found->expires_at_ms <= at.now_ms) {
+    return fail_with(ErrorCode::pending_waitpoint_expired, key.waitpoint_id.to_string(),
+                     "The waitpoint was not used in time: make a new one.");
+  }
+  if (found->token.empty()) {
+    return fail_with(ErrorCode::waitpoint_not_token_bound, key.waitpoint_id.to_string(),
+                     "The waitpoint has no token: make a new one.");
+  }
+  const auto named = keys_of(details.resume_condition);
+  if (named.size() > 1 || (named.size() == 1 && named[0] != found->waitpoint_key)) {
+    return refuse("waitpoint_key_mismatch", "The condition names another key than the waitpoint's.");
+  }
+  activate(unit.edit<Waitpoint>(key), details, at);
+  return key;
+}
+
+Result<void> bind(Unit& unit, const Execution& execution, const std::vector<WaitpointBinding>& bindings,
+                  SuspensionDetails& details, Context& at) {
+  for (const auto& binding : bindings) {
+    if (binding.use_pending) {
+      auto key = bind_pending(unit, execution, binding, details, at);
+      if (!key) return std::unexpected(key.error());
+      details.waitpoint_ids.push_back(key->waitpoint_id.to_string());
+      continue;
+    }
+    auto fresh = new_waitpoint(unit, execution.key(), execution.attempt.attempt_index, binding.waitpoint_id,
+                               binding.waitpoint_key, at);
+    if (!fresh) return std::unexpected(fresh.error());
+    activate(*fresh, details, at);
+    details.waitpoint_ids.push_back(fresh->waitpoint_id.to_string());
+    unit.insert(*std::move(fresh));
+  }
+  return {};
+}
+
+// The latest suspension becomes one of the past.
+void begin_next(Unit& unit, Suspension& row, SuspensionDetails details) {
+  if (row.suspension_count > 0) {
+    unit.insert(PastSuspension{.partition_key = row.partition_key,
+                               .execution_id = row.execution_id,
+                               .suspension_index = row.suspension_count - 1,
+                               .details = std::move(row.details)});
+  }
+  ++row.suspension_count;
+  row.details = std::move(details);
+}
+
+// The caller holds the lease of a running attempt.
+Result<const Execution*> check_holder(Unit& unit, const ExecutionId& id, const LeaseFence& fence,
+                                      const std::optional<std::uint32_t>& attempt_index, ErrorCode mismatch,
+                                      Context& at) {
+  if (auto ok = check_fence_shape(fence, Unfenced::never, ""); !ok) return std::unexpected(ok.error());
+  auto held = check_lease(unit, id, fence, OnExpiry::mark, at);
+  if (!held) return held;
+  if (attempt_index && *attempt_index != (*held)->attempt.attempt_index) {
+    return fail_with(mismatch, std::to_string(*attempt_index),
+                     "The attempt index is not that of the running attempt.");
+  }
+  return held;
+}
+
+}  // namespace
+
+void want_for(Unit& unit, const SuspendExecution& request) {
+  const auto& id = request.execution_id;
+  unit.want<Execution>(id);
+  unit.want<ExecutionSpec>(id);
+  unit.want<Suspension>(suspension_key(id));
+  unit.want<Keystore>({});
+  for (const auto& binding : request.waitpoints) {
+    if (binding.waitpoint_id) unit.want<Waitpoint>(waitpoint_key(id, *binding.waitpoint_id));
+  }
+  if (!request.idempotency_key.empty()) {
+    unit.want<SuspendDedup>({id.partition, id.uuid, request.idempotency_key});
+  }
+}
+
+Result<Suspended> suspend(Unit& unit, const SuspendExecution& request, Context& at) {
+  const auto& id = request.execution_id;
+  const auto bindings = bindings_of(request);
+  if (auto ok = check_request(request, bindings, at); !ok) return std::unexpected(ok.error());
+  const auto* known = unit.find<Execution>(id);
+  const auto policy = known ? unit.require<ExecutionSpec>(id).policy : ExecutionPolicy{};
+  const auto deadline = deadline_of(request, policy, at);
+  if (needs_deadline(request.resume_condition) && !deadline.at_ms) {
+    return refuse("timeout_only_without_deadline", "Say when the timeout is.");
+  }
+  if (!known) return std::unexpected(not_found(id));
+  if (auto answer = earlier_answer(unit, request, at)) return *std::move(answer);
+  if (repeats(*known, request.fence, LeaseEnd::suspend)) {
+    return answer_of(unit, id, unit.require<Suspension>(suspension_key(id)).details, false);
+  }
+  auto held = check_holder(unit, id, request.fence, request.attempt_index,
+                           ErrorCode::invalid_lease_for_suspend, at);
+  if (!held) return std::unexpected(held.error());
+  const auto attempt_index = (*held)->attempt.attempt_index;
+
+  SuspensionDetails details{
+      .suspension_id = request.suspension_id ? *request.suspension_id : at.mint<SuspensionId>(),
+      .attempt_index = attempt_index,
+      .waitpoint_ids = {},
+      .reason_code = request.reason_code,
+      .requested_by = request.requested_by,
+      .suspended_at_ms = at.now_ms,
+      .timeout_at_ms = deadline.at_ms,
+      .timeout_behavior = deadline.behavior,
+      .timeout_signal_name = request.timeout_signal_name,
+      .resume_condition = request.resume_condition,
+      .resume_delay_ms = request.resume_policy.resume_delay_ms,
+      .continuation_metadata_pointer = request.continuation_metadata_pointer};
+  if (auto ok = bind(unit, **held, bindings, details, at); !ok) return std::unexpected(ok.error());
+  const auto primary = waitpoints_of(id, details).front();
+  const bool satisfied =
+      bindings.front().use_pending && replay_buffered(unit, primary, details);
+  if (satisfied) {
+    auto& waitpoint = unit.edit<Waitpoint>(primary);
+    close(waitpoint, "resumed", at);
+    waitpoint.satisfied_at_ms = at.now_ms;
+    details.closed_at_ms = at.now_ms;
+    details.close_reason = "resumed";
+    details.resume_trigger = ResumeTrigger::signal;
+    details.satisfied_set.clear();
+  }
+  auto& row = suspension_row(unit, id);
+  begin_next(unit, row, std::move(details));
+  row.next_due_at_ms = satisfied ? std::nullopt : row.details.timeout_at_ms;
+  remember(unit, request, row, satisfied, at);
+  if (!satisfied) {
+    auto& execution = unit.edit<Execution>(id);
+    pause_attempt(unit, execution, lease_end(execution, LeaseEnd::suspend), "suspend",
+                  row.details.suspension_id->to_string(), at);
+    move_to(unit, execution, vectors::suspended(blocking_reason(request.reason_code)),
+            "suspended: waitpoint " + primary.waitpoint_id.to_string() + " awaiting " +
+                std::string(enum_name(request.reason_code)),
+            at);
+  }
+  return answer_of(unit, id, row.details, satisfied);
+}
+
+Result<TokenedWaitpoint> create_waitpoint(Unit& unit, const CreateWaitpoint& request, Context& at) {
+  const auto& id = request.execution_id;
+  if (request.waitpoint_key.size() > kMaxKeyLength) {
+    return refuse("waitpoint_key: longer than 256 bytes", "Use a shorter key.");
+  }
+  if (auto ok = check_text("waitpoint_key", request.waitpoint_key); !ok) return std::unexpected(ok.error());
+  if (request.expires_in_ms < 0) {
+    return refuse("expires_in_ms: negative", "Say for how long the waitpoint is kept.");
+  }
+  auto held =
+      check_holder(unit, id, request.fence, request.attempt_index, ErrorCode::stale_lease, at);
+  if (!held) return std::unexpected(held.error());
+  auto fresh = new_waitpoint(unit, id, (*held)->attempt.attempt_index, std::nullopt, request.waitpoint_key, at);
+  if (!fresh) return std::unexpected(fresh.error());
+  fresh->state = WaitpointState::pending;
+  fresh->expires_at_ms = saturating_add(at.now_ms, static_cast<std::uint64_t>(request.expires_in_ms));
+  fresh->next_due_at_ms = fresh->expires_at_ms;
+  suspension_row(unit, id);
+  const auto& made = unit.insert(*std::move(fresh));
+  return TokenedWaitpoint{made.waitpoint_id, made.waitpoint_key, made.token};
+}
+
+Result<WaitpointClosed> close_waitpoint(Unit& unit, const CloseWaitpoint& request, Context& at) {
+  if (auto ok = check_text("reason", request.reason); !ok) return std::unexpected(ok.error());
+  if (!unit.find<Execution>(request.execution_id)) return std::unexpected(not_found(request.execution_id));
+  const auto key = waitpoint_key(request.execution_id, request.waitpoint_id);
+  const auto* found = unit.find<Waitpoint>(key);
+  if (!found) {
+    return fail_with(ErrorCode::waitpoint_not_found, request.waitpoint_id.to_string(),
+                     "The execution has no such waitpoint.");
+  }
+  if (found->state == WaitpointState::closed) return WaitpointClosed{.already_closed = true};
+  close(unit.edit<Waitpoint>(key), request.reason.empty() ? "proactive_close" : request.reason, at);
+  return WaitpointClosed{};
+}
+
+Rule run_due(Unit& unit, const WaitpointRecordKey& key, Context& at) {
+  const auto* found = unit.find<Waitpoint>(key);
+  const bool due = found && found->state == WaitpointState::pending && found->expires_at_ms &&
+                   *found->expires_at_ms <= at.now_ms;
+  if (!due) return Rule::none;
+  close(unit.edit<Waitpoint>(key), "never_committed", at);
+  return Rule::pending_waitpoint_expiry;
+}
+
+}  // namespace flowfabric::core
