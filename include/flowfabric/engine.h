@@ -24,6 +24,7 @@
 #include "flowfabric/operators.h"
 #include "flowfabric/registry.h"
 #include "flowfabric/scanner_filter.h"
+#include "flowfabric/suspension.h"
 
 namespace flowfabric {
 
@@ -49,6 +50,8 @@ struct EngineOptions {
   // are. Zero: for ever.
   std::chrono::milliseconds retention{86'400'000};
   std::chrono::milliseconds event_retention{604'800'000};
+  // Signs waitpoint tokens, in hex; used when the store has none yet. Empty: one is made, and kept there.
+  std::string waitpoint_secret_hex{};
   // Replaces the store's time. For tests.
   std::function<std::int64_t()> now_ms{};
 };

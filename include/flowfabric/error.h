@@ -147,6 +147,7 @@ enum class ErrorCode {
   invariant_violation,
   // the world around the engine
   hmac_secret_not_initialized,
+  invalid_secret,
   transport,
   unavailable,
   resource_exhausted,

@@ -13,5 +13,7 @@
 #include "flowfabric/operators.h"
 #include "flowfabric/policy.h"
 #include "flowfabric/registry.h"
+#include "flowfabric/scanner_filter.h"
 #include "flowfabric/state.h"
+#include "flowfabric/suspension.h"
 #include "flowfabric/version.h"

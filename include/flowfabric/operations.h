@@ -71,6 +71,22 @@ struct Fallback {
   bool operator==(const Fallback&) const = default;
 };
 
+// What the resumed worker gets to see of a signal.
+struct ResumeSignal {
+  SignalId signal_id;
+  std::string signal_name;
+  std::string signal_category;
+  WaitpointId waitpoint_id;
+  std::string waitpoint_key;
+  std::string source_type;
+  std::string source_identity;
+  std::string correlation_id;
+  std::int64_t accepted_at{};
+  std::string payload_encoding;
+  std::optional<std::string> payload;
+  bool operator==(const ResumeSignal&) const = default;
+};
+
 struct ClaimedTask {
   ExecutionId execution_id;
   ClaimKind claim{};
@@ -87,6 +103,8 @@ struct ClaimedTask {
   std::int32_t priority{};
   std::optional<std::int64_t> deadline_at;
   std::optional<std::int64_t> attempt_timeout_at;
+  // What let a suspended attempt go on, in the order of acceptance.
+  std::vector<ResumeSignal> resume_signals;
   std::optional<Fallback> fallback;  // which alternative of the policy to use; absent: the work as submitted
   bool operator==(const ClaimedTask&) const = default;
 };

@@ -152,8 +152,14 @@ struct CancelBulkOperation {
 
 // ---- what operators did -----------------------------------------------------------------------------------
 
-enum class OperatorEventType : std::uint8_t { priority_changed, replayed, flow_cancel_requested };
-BOOST_DESCRIBE_ENUM(OperatorEventType, priority_changed, replayed, flow_cancel_requested)
+enum class OperatorEventType : std::uint8_t {
+  priority_changed,
+  replayed,
+  flow_cancel_requested,
+  suspension_escalated
+};
+BOOST_DESCRIBE_ENUM(OperatorEventType, priority_changed, replayed, flow_cancel_requested,
+                    suspension_escalated)
 
 struct OperatorEventView {
   std::int64_t event_id{};

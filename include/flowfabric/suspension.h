@@ -6,8 +6,8 @@
 //   engine.call(DeliverSignal{.execution_id = …, .waitpoint_id = …, .waitpoint_token = …,
 //                             .signal_name = "approved", .payload = "{…}"});
 //
-// A waitpoint is where signals arrive. Whoever delivers one must hold its token, which only `SuspendExecution`
-// and `CreateWaitpoint` return.
+// A waitpoint is where signals arrive. Whoever delivers one must hold its token, which only
+// `SuspendExecution` and `CreateWaitpoint` return.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -86,22 +86,6 @@ struct TokenedWaitpoint {
   std::string waitpoint_key;
   std::string waitpoint_token;
   bool operator==(const TokenedWaitpoint&) const = default;
-};
-
-// What the resumed worker gets to see of a signal.
-struct ResumeSignal {
-  SignalId signal_id;
-  std::string signal_name;
-  std::string signal_category;
-  WaitpointId waitpoint_id;
-  std::string waitpoint_key;
-  std::string source_type;
-  std::string source_identity;
-  std::string correlation_id;
-  std::int64_t accepted_at{};
-  std::string payload_encoding;
-  std::optional<std::string> payload;
-  bool operator==(const ResumeSignal&) const = default;
 };
 
 struct Suspended {
@@ -338,6 +322,24 @@ struct ListSuspended {
   std::uint16_t partition{};
   std::optional<ExecutionId> cursor{};
   std::uint32_t limit{100};
+};
+
+struct SignalEventView {
+  std::int64_t event_id{};
+  ExecutionId execution_id;
+  SignalId signal_id;
+  WaitpointId waitpoint_id;
+  std::string source_identity;
+  std::string effect;  // satisfied, buffered, deduped, or the effect's own name
+  std::string namespace_;
+  Tags tags;
+  std::int64_t occurred_at{};
+  bool operator==(const SignalEventView&) const = default;
+};
+struct ReadSignalEvents {
+  using Answer = std::vector<SignalEventView>;
+  std::int64_t after{0};
+  std::uint32_t limit{256};
 };
 
 // The signals that let this attempt go on, in the order of their acceptance; none if no signal did.

@@ -5,6 +5,7 @@
 #include "core/flow_cancel.h"
 #include "core/lane.h"
 #include "core/lease.h"
+#include "core/suspension.h"
 #include "core/transition.h"
 #include "model/text.h"
 
@@ -135,6 +136,7 @@ ClaimedTask describe_task(const Execution& execution, const ExecutionSpec& spec,
           .priority = execution.priority,
           .deadline_at = execution.deadline_at_ms,
           .attempt_timeout_at = execution.attempt.attempt_timeout_at_ms,
+          .resume_signals = {},
           .fallback = fallback_of(execution, spec.policy)};
 }
 
@@ -179,6 +181,7 @@ std::optional<ClaimedTask> take(Unit& unit, const ExecutionId& id, const Taker& 
     return std::nullopt;
   }
   ClaimKind kind{};
+  auto signals = resume_signals(unit, execution);
   if (execution.state.lifecycle_phase == LifecyclePhase::active) {
     kind = take_reclaimed(unit, execution, spec.policy, taker, at);
   } else if (execution.state.attempt_state == AttemptState::attempt_interrupted) {
@@ -187,7 +190,9 @@ std::optional<ClaimedTask> take(Unit& unit, const ExecutionId& id, const Taker& 
     kind = take_fresh(unit, execution, spec.policy, taker, at);
   }
   move_to(unit, execution, vectors::running(), "", at);
-  return describe_task(execution, spec, kind);
+  auto task = describe_task(execution, spec, kind);
+  if (kind == ClaimKind::resumed) task.resume_signals = std::move(signals);
+  return task;
 }
 
 const Execution* best_for(Unit& unit, const WorkerScope& scope, const std::string& lane) {

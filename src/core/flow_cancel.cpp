@@ -6,6 +6,7 @@
 #include "core/dependency.h"
 #include "core/flow.h"
 #include "core/lease.h"
+#include "core/suspension.h"
 #include "core/transition.h"
 #include "model/text.h"
 
@@ -272,6 +273,7 @@ CancelStep cancel_members(Unit& unit, const FlowKey& key, Context& at) {
   const auto reason = reason_of(*found);
   const auto owed = owed_cancels(unit, key, std::nullopt);
   fetch_dependents(unit, owed.members);
+  fetch_suspensions(unit, owed.members);
   for (const auto& id : owed.members) cancel_one(unit, key, id, reason, at);
   if (owed.next) {
     unit.edit<CancelBacklog>(key).next_due_at_ms = at.now_ms;
@@ -303,6 +305,7 @@ Rule run_due(Unit& unit, const EdgeGroupKey& key, Context& at) {
   }
   unit.fetch<Execution>(upstreams);
   fetch_dependents(unit, upstreams);
+  fetch_suspensions(unit, upstreams);
   const auto* group = unit.find<EdgeGroup>(key);
   if (!group || !group->cancel_siblings_pending_flag) {
     unit.erase<PendingCancelGroup>(key);

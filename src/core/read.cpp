@@ -163,6 +163,18 @@ OperatorEventView view(const OperatorEvent& event) {
           .occurred_at = event.occurred_at_ms};
 }
 
+SignalEventView view(const SignalEvent& event) {
+  return {.event_id = event.event_id,
+          .execution_id = {event.partition_key, event.execution_id},
+          .signal_id = event.signal_id,
+          .waitpoint_id = event.waitpoint_id,
+          .source_identity = event.source_identity,
+          .effect = event.effect,
+          .namespace_ = event.namespace_,
+          .tags = event.tags,
+          .occurred_at = event.occurred_at_ms};
+}
+
 WorkerEventView view(const WorkerEvent& event) {
   return {.event_id = event.event_id,
           .namespace_ = event.namespace_,

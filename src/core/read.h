@@ -21,5 +21,6 @@ LeaseEventView view(const LeaseEvent& event);
 CompletionEventView view(const CompletionEvent& event);
 OperatorEventView view(const OperatorEvent& event);
 WorkerEventView view(const WorkerEvent& event);
+SignalEventView view(const SignalEvent& event);
 
 }  // namespace flowfabric::core

@@ -28,19 +28,6 @@ Result<Execution*> begin_report(Unit& unit, const ExecutionId& id, const LeaseFe
   return &unit.edit<Execution>(id);
 }
 
-// The same attempt will go on later.
-void pause_attempt(Unit& unit, Execution& execution, LastLeaseEnd end, const std::string& why,
-                   const Context& at) {
-  auto& attempt = execution.attempt;
-  if (attempt.attempt_timeout_at_ms) {
-    // Time does not run while the attempt is paused; an elapsed timer fires as soon as it goes on.
-    attempt.attempt_timeout_left_ms = std::max<std::int64_t>(*attempt.attempt_timeout_at_ms - at.now_ms, 1);
-  }
-  release_lease(unit, execution, std::move(end), why, at);
-  attempt.attempt_suspended_at_ms = at.now_ms;
-  attempt.attempt_suspension = why;
-}
-
 }  // namespace
 
 Result<Completed> complete(Unit& unit, const CompleteExecution& request, Context& at) {
@@ -137,7 +124,7 @@ Result<Delayed> delay(Unit& unit, const DelayExecution& request, Context& at) {
   auto& execution = **begun;
   auto end = lease_end(execution, LeaseEnd::delay);
   end.ended_delay_until_ms = request.delay_until;
-  pause_attempt(unit, execution, std::move(end), "worker_delay", at);
+  pause_attempt(unit, execution, std::move(end), "worker_delay", "worker_delay", at);
   execution.delay_until_ms = request.delay_until;
   move_to(unit, execution,
           vectors::delayed(BlockingReason::waiting_for_delay, AttemptState::attempt_interrupted),
@@ -151,7 +138,8 @@ Result<WaitingForChildren> wait_for_children(Unit& unit, const WaitForChildren& 
   if (!begun) return std::unexpected(begun.error());
   if (!*begun) return WaitingForChildren{};
   auto& execution = **begun;
-  pause_attempt(unit, execution, lease_end(execution, LeaseEnd::wait_children), "waiting_children", at);
+  pause_attempt(unit, execution, lease_end(execution, LeaseEnd::wait_children), "waiting_children",
+                "waiting_children", at);
   // Back in line at once, unless its join is undecided.
   const char* detail = execution.dependencies_pending ? "waiting for child executions to complete" : "";
   move_to(unit, execution, vectors::waiting(AttemptState::attempt_interrupted), detail, at);

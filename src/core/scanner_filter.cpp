@@ -34,6 +34,12 @@ bool passes(Unit& unit, const ScannerFilter& filter, const DependencyDispatchKey
 bool passes(Unit& unit, const ScannerFilter& filter, const EdgeGroupKey& key) {
   return passes_record<Execution>(unit, filter, {key.partition_key, key.downstream_eid});
 }
+bool passes(Unit& unit, const ScannerFilter& filter, const SuspensionKey& key) {
+  return passes_record<Execution>(unit, filter, owner_of(key));
+}
+bool passes(Unit& unit, const ScannerFilter& filter, const WaitpointRecordKey& key) {
+  return passes_record<Execution>(unit, filter, owner_of(key));
+}
 bool passes(Unit& unit, const ScannerFilter& filter, const FlowKey& key) {
   return passes_record<Flow>(unit, filter, key);
 }

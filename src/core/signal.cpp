@@ -195,8 +195,7 @@ Result<SignalDelivered> accept(Unit& unit, const DeliverSignal& request, Context
                 "resume delay " + std::to_string(delay_ms) + "ms after signal " + request.signal_name},
            at);
   }
-  return SignalDelivered{
-      .duplicate = false, .signal_id = signal.signal_id, .effect = signal.observed_effect};
+  return SignalDelivered{.duplicate = false, .signal_id = signal.signal_id, .effect = signal.observed_effect};
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ Result<SignalDelivered> deliver_approval(Unit& unit, const DeliverApprovalSignal
 // The signal that tells a resumed worker that time ran out.
 void append_timeout_signal(Unit& unit, const ExecutionId& id, Context& at);
 
-// Evaluates what came to a waitpoint before its suspension. True: it is enough, and nothing is to be suspended.
+// Evaluates what came to a waitpoint before its suspension. True: it is enough, and nothing is to be
+// suspended.
 bool replay_buffered(Unit& unit, const WaitpointRecordKey& key, SuspensionDetails& details);
 
 // `waitpoint` may be null: then its key is not known.

@@ -111,18 +111,16 @@ Result<void> check_request(const SuspendExecution& request, const std::vector<Wa
       !policy.close_waitpoint_on_resume || policy.resume_delay_ms.value_or(0) < 0) {
     return refuse("resume_policy: not supported", "Leave the flags of the resume policy at their defaults.");
   }
-  if (request.timeout_at &&
-      saturating_add(std::max<std::int64_t>(*request.timeout_at, 0), kTimeoutSkewMs) <
-          request.now.value_or(at.now_ms)) {
+  if (request.timeout_at && saturating_add(std::max<std::int64_t>(*request.timeout_at, 0), kTimeoutSkewMs) <
+                                request.now.value_or(at.now_ms)) {
     return refuse("timeout_at_in_past", "Give a timeout that lies ahead.");
   }
   if (request.timeout_signal_name.empty() || request.timeout_signal_name.starts_with("__")) {
     return refuse("timeout_signal_name: empty or reserved", "Name the signal that a timeout sends.");
   }
-  for (const auto& [name, text] :
-       {std::pair{"timeout_signal_name", &request.timeout_signal_name},
-        {"continuation_metadata_pointer", &request.continuation_metadata_pointer},
-        {"idempotency_key", &request.idempotency_key}}) {
+  for (const auto& [name, text] : {std::pair{"timeout_signal_name", &request.timeout_signal_name},
+                                   {"continuation_metadata_pointer", &request.continuation_metadata_pointer},
+                                   {"idempotency_key", &request.idempotency_key}}) {
     if (auto ok = check_text(name, *text); !ok) return ok;
   }
   return check(request.resume_condition);
@@ -365,8 +363,8 @@ Result<Suspended> suspend(Unit& unit, const SuspendExecution& request, Context& 
   if (repeats(*known, request.fence, LeaseEnd::suspend)) {
     return answer_of(unit, id, unit.require<Suspension>(suspension_key(id)).details, false);
   }
-  auto held = check_holder(unit, id, request.fence, request.attempt_index,
-                           ErrorCode::invalid_lease_for_suspend, at);
+  auto held =
+      check_holder(unit, id, request.fence, request.attempt_index, ErrorCode::invalid_lease_for_suspend, at);
   if (!held) return std::unexpected(held.error());
   const auto attempt_index = (*held)->attempt.attempt_index;
 
@@ -385,8 +383,7 @@ Result<Suspended> suspend(Unit& unit, const SuspendExecution& request, Context& 
       .continuation_metadata_pointer = request.continuation_metadata_pointer};
   if (auto ok = bind(unit, **held, bindings, details, at); !ok) return std::unexpected(ok.error());
   const auto primary = waitpoints_of(id, details).front();
-  const bool satisfied =
-      bindings.front().use_pending && replay_buffered(unit, primary, details);
+  const bool satisfied = bindings.front().use_pending && replay_buffered(unit, primary, details);
   if (satisfied) {
     auto& waitpoint = unit.edit<Waitpoint>(primary);
     close(waitpoint, "resumed", at);
@@ -421,10 +418,10 @@ Result<TokenedWaitpoint> create_waitpoint(Unit& unit, const CreateWaitpoint& req
   if (request.expires_in_ms < 0) {
     return refuse("expires_in_ms: negative", "Say for how long the waitpoint is kept.");
   }
-  auto held =
-      check_holder(unit, id, request.fence, request.attempt_index, ErrorCode::stale_lease, at);
+  auto held = check_holder(unit, id, request.fence, request.attempt_index, ErrorCode::stale_lease, at);
   if (!held) return std::unexpected(held.error());
-  auto fresh = new_waitpoint(unit, id, (*held)->attempt.attempt_index, std::nullopt, request.waitpoint_key, at);
+  auto fresh =
+      new_waitpoint(unit, id, (*held)->attempt.attempt_index, std::nullopt, request.waitpoint_key, at);
   if (!fresh) return std::unexpected(fresh.error());
   fresh->state = WaitpointState::pending;
   fresh->expires_at_ms = saturating_add(at.now_ms, static_cast<std::uint64_t>(request.expires_in_ms));

@@ -152,14 +152,16 @@ std::vector<ResumeSignal> signals_of(Unit& unit, const ExecutionId& id, const Su
   return signals;
 }
 
+bool is_shown_to_worker(const SuspensionDetails& details) {
+  return details.resume_trigger == ResumeTrigger::signal || details.resume_trigger == ResumeTrigger::timeout;
+}
+
 std::vector<ResumeSignal> resume_signals(Unit& unit, const Execution& execution) {
   if (!SuspensionId::parse(execution.attempt.attempt_suspension)) return {};
   const auto* suspension = unit.find<Suspension>(suspension_key(execution.key()));
   if (!suspension) return {};
   const auto& details = suspension->details;
-  const bool by_signal =
-      details.resume_trigger == ResumeTrigger::signal || details.resume_trigger == ResumeTrigger::timeout;
-  if (!by_signal || details.attempt_index != execution.attempt.attempt_index) return {};
+  if (!is_shown_to_worker(details) || details.attempt_index != execution.attempt.attempt_index) return {};
   return signals_of(unit, execution.key(), details);
 }
 

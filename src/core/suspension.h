@@ -24,6 +24,8 @@ void set_satisfied(SuspensionDetails& details, const Satisfied& satisfied);
 
 // What the resumed worker gets to see, in the order of acceptance.
 std::vector<ResumeSignal> signals_of(Unit& unit, const ExecutionId& id, const SuspensionDetails& details);
+// It was closed by a signal, or by its timeout with one.
+bool is_shown_to_worker(const SuspensionDetails& details);
 // For a claim: none, unless its attempt was suspended and resumed by a signal or by its timeout.
 std::vector<ResumeSignal> resume_signals(Unit& unit, const Execution& execution);
 

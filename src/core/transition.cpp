@@ -5,6 +5,7 @@
 #include "core/dependency.h"
 #include "core/flow_cancel.h"
 #include "core/offer.h"
+#include "core/suspension.h"
 
 namespace flowfabric::core {
 
@@ -74,6 +75,12 @@ StateVector lost(OwnershipState how) {
   return {.lifecycle_phase = LifecyclePhase::active,
           .ownership_state = how,
           .blocking_reason = BlockingReason::waiting_for_worker,
+          .attempt_state = AttemptState::attempt_interrupted};
+}
+
+StateVector suspended(BlockingReason reason) {
+  return {.lifecycle_phase = LifecyclePhase::suspended,
+          .blocking_reason = reason,
           .attempt_state = AttemptState::attempt_interrupted};
 }
 
@@ -168,6 +175,20 @@ void append_operator_event(Unit& unit, const Execution& execution, OperatorEvent
                             .tags = execution.tags});
 }
 
+void append_signal_event(Unit& unit, const Execution& execution, const Signal& signal, std::string effect,
+                         const Context& at) {
+  unit.append(SignalEvent{.partition_key = execution.partition_key,
+                          .execution_id = execution.execution_id,
+                          .signal_id = signal.signal_id,
+                          .waitpoint_id = signal.waitpoint_id,
+                          .source_identity = signal.source_identity,
+                          .effect = std::move(effect),
+                          .occurred_at_ms = at.now_ms,
+                          .namespace_ = execution.namespace_,
+                          .instance_tag = instance_tag(execution),
+                          .tags = execution.tags});
+}
+
 void drop_grant(Unit& unit, Execution& execution) {
   if (!execution.grant_expires_at_ms) return;
   unit.erase<Grant>(execution.key());
@@ -224,6 +245,18 @@ bool has_live_attempt(const Execution& execution) {
          execution.state.attempt_state == AttemptState::attempt_interrupted;
 }
 
+void pause_attempt(Unit& unit, Execution& execution, LastLeaseEnd end, const std::string& release_reason,
+                   const std::string& suspension, const Context& at) {
+  auto& attempt = execution.attempt;
+  if (attempt.attempt_timeout_at_ms) {
+    // Time does not run while the attempt is paused; an elapsed timer fires as soon as it goes on.
+    attempt.attempt_timeout_left_ms = std::max<std::int64_t>(*attempt.attempt_timeout_at_ms - at.now_ms, 1);
+  }
+  release_lease(unit, execution, std::move(end), release_reason, at);
+  attempt.attempt_suspended_at_ms = at.now_ms;
+  attempt.attempt_suspension = suspension;
+}
+
 void stop_attempt(Unit& unit, Execution& execution, const std::string& failure_reason, LeaseEnd by,
                   const std::string& release_reason, const Context& at) {
   if (has_live_attempt(execution)) {
@@ -250,6 +283,11 @@ void back_in_line(Unit& unit, Execution& execution, const Context& at) {
 }
 
 void end_execution(Unit& unit, Execution& execution, TerminalOutcome outcome, const Context& at) {
+  if (execution.state.lifecycle_phase == LifecyclePhase::suspended) {
+    const auto reason = outcome == TerminalOutcome::expired ? "expired:" + execution.failure_reason
+                                                            : std::string(enum_name(outcome));
+    close_with_execution(unit, execution, reason, at);
+  }
   auto attempt = execution.state.attempt_state;
   if (execution.total_attempt_count > 0)
     attempt = AttemptState::attempt_terminal;

@@ -19,6 +19,7 @@ StateVector delayed(BlockingReason reason, AttemptState attempt);
 StateVector blocked(EligibilityState by, BlockingReason reason, AttemptState attempt);
 StateVector running();
 StateVector lost(OwnershipState how);
+StateVector suspended(BlockingReason reason);
 StateVector terminal(TerminalOutcome outcome, AttemptState attempt);
 }  // namespace vectors
 
@@ -44,6 +45,9 @@ void append_lease_event(Unit& unit, const Execution& execution, LeaseEventType t
 void append_operator_event(Unit& unit, const Execution& execution, OperatorEventType type, Tags details,
                            const Context& at);
 
+void append_signal_event(Unit& unit, const Execution& execution, const Signal& signal, std::string effect,
+                         const Context& at);
+
 // Takes back the grant that reserves the execution, if there is one.
 void drop_grant(Unit& unit, Execution& execution);
 
@@ -62,6 +66,10 @@ struct AttemptEnd {
 void end_attempt(Unit& unit, const Execution& execution, AttemptEnd end, const Context& at);
 // An attempt is in progress: running, paused, or lost and not reclaimed yet.
 bool has_live_attempt(const Execution& execution);
+
+// Ends the lease; the same attempt will go on later. `suspension` names what it waits for.
+void pause_attempt(Unit& unit, Execution& execution, LastLeaseEnd end, const std::string& release_reason,
+                   const std::string& suspension, const Context& at);
 
 // Ends the attempt in progress and the lease in force, if there are any, because somebody else wants it.
 void stop_attempt(Unit& unit, Execution& execution, const std::string& failure_reason, LeaseEnd by,

@@ -145,8 +145,19 @@ struct OwedCancels {
   std::uint32_t limit{};
   auto operator<=>(const OwedCancels&) const = default;
 };
-using Questions = boost::mp11::mp_list<WorkersOf, BlockedOnRoute, EdgesFrom, EdgesInto, Descendants,
-                                       MembersOf, OwedCancels>;
+// Waitpoints of an execution that are not closed, by id.
+struct OpenWaitpoints {
+  using Found = WaitpointRecordKey;
+  ExecutionId of;
+  auto operator<=>(const OpenWaitpoints&) const = default;
+};
+// Secrets that no new token is signed with.
+struct RetiredSecrets {
+  using Found = HmacKeyKey;
+  auto operator<=>(const RetiredSecrets&) const = default;
+};
+using Questions = boost::mp11::mp_list<OpenWaitpoints, RetiredSecrets, WorkersOf, BlockedOnRoute, EdgesFrom,
+                                       EdgesInto, Descendants, MembersOf, OwedCancels>;
 
 class Unit {
  public:

@@ -49,12 +49,26 @@ class Check {
   Result<StoreReport> run() {
     if (auto ok = check_executions(); !ok) return std::unexpected(ok.error());
     if (auto ok = check_tag_rows(); !ok) return std::unexpected(ok.error());
-    for (auto check :
-         {&Check::check_table<Lane>, &Check::check_table<Route>, &Check::check_table<Group>,
-          &Check::check_table<CreateDedup>, &Check::check_table<Worker>, &Check::check_table<BulkJob>,
-          &Check::check_table<Edge>, &Check::check_table<EdgeGroup>, &Check::check_table<PendingCancelGroup>,
-          &Check::check_table<CancelBacklog>, &Check::check_table<CancelBacklogMember>,
-          &Check::check_table<DependencyDispatch>}) {
+    for (auto check : {&Check::check_table<Lane>,
+                       &Check::check_table<Route>,
+                       &Check::check_table<Group>,
+                       &Check::check_table<CreateDedup>,
+                       &Check::check_table<Worker>,
+                       &Check::check_table<BulkJob>,
+                       &Check::check_table<Edge>,
+                       &Check::check_table<EdgeGroup>,
+                       &Check::check_table<PendingCancelGroup>,
+                       &Check::check_table<CancelBacklog>,
+                       &Check::check_table<CancelBacklogMember>,
+                       &Check::check_table<DependencyDispatch>,
+                       &Check::check_table<Suspension>,
+                       &Check::check_table<PastSuspension>,
+                       &Check::check_table<Waitpoint>,
+                       &Check::check_table<Signal>,
+                       &Check::check_table<SignalDedup>,
+                       &Check::check_table<SuspendDedup>,
+                       &Check::check_table<HmacKey>,
+                       &Check::check_table<Keystore>}) {
       if (auto ok = (this->*check)(); !ok) return std::unexpected(ok.error());
     }
     if (auto ok = check_flows(); !ok) return std::unexpected(ok.error());

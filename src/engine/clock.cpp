@@ -10,6 +10,8 @@
 #include "core/expiry.h"
 #include "core/flow_cancel.h"
 #include "core/scanner_filter.h"
+#include "core/suspend.h"
+#include "core/suspension.h"
 #include "core/worker.h"
 #include "engine/bulk.h"
 #include "engine/random_seed.h"
@@ -183,7 +185,13 @@ void Clock::loop() {
 Operation Clock::due_operation(const store::DueKey& key, std::function<void(Outcome)> done) const {
   Operation operation;
   operation.want = [key](core::Unit& unit) {
-    std::visit([&]<class Record>(const store::Due<Record>& due) { unit.want<Record>(due.key); }, key);
+    std::visit(
+        [&]<class Record>(const store::Due<Record>& due) {
+          // What another record guards is only read under that one's lock.
+          if constexpr (is_guarded<Record>) unit.want<Execution>(owner_of(due.key));
+          unit.want<Record>(due.key);
+        },
+        key);
   };
   auto outcome = std::make_shared<Outcome>();
   operation.run = [key, outcome, &filter = options_.scanner_filter](core::Unit& unit, core::Context& at) {

@@ -11,11 +11,15 @@
 #include "core/flow_cancel.h"
 #include "core/flow_submit.h"
 #include "core/grant.h"
+#include "core/keystore.h"
 #include "core/lane.h"
 #include "core/lease.h"
 #include "core/priority.h"
 #include "core/replay.h"
 #include "core/report.h"
+#include "core/signal.h"
+#include "core/suspend.h"
+#include "core/suspension.h"
 #include "core/tags.h"
 #include "core/worker.h"
 
@@ -148,6 +152,30 @@ inline auto apply(core::Unit& unit, const WaitForChildren& request, core::Contex
 inline auto apply(core::Unit& unit, const PromoteBlocked& request, core::Context& at) {
   return core::promote_blocked(unit, request, at);
 }
+inline auto apply(core::Unit& unit, const SuspendExecution& request, core::Context& at) {
+  return core::suspend(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const CreateWaitpoint& request, core::Context& at) {
+  return core::create_waitpoint(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const CloseWaitpoint& request, core::Context& at) {
+  return core::close_waitpoint(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const DeliverSignal& request, core::Context& at) {
+  return core::deliver_signal(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const DeliverApprovalSignal& request, core::Context& at) {
+  return core::deliver_approval(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const ResumeExecution& request, core::Context& at) {
+  return core::resume_by_operator(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const SeedWaitpointSecret& request, core::Context& at) {
+  return core::seed_secret(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const RotateWaitpointSecret& request, core::Context& at) {
+  return core::rotate_secret(unit, request, at);
+}
 
 // Names what a request will need, so that a store across a network fetches it in its first round trip.
 inline void want(core::Unit& unit, const CreateExecution& request, const PartitionCounts&) {
@@ -171,6 +199,16 @@ requires(std::is_same_v<Request, CompleteExecution> || std::is_same_v<Request, F
                                                              const PartitionCounts&) {
   unit.want<Execution>(request.execution_id);
   core::want_dependents(unit, request.execution_id);
+}
+inline void want(core::Unit& unit, const SuspendExecution& request, const PartitionCounts&) {
+  core::want_for(unit, request);
+}
+inline void want(core::Unit& unit, const DeliverSignal& request, const PartitionCounts&) {
+  core::want_for(unit, request);
+}
+inline void want(core::Unit& unit, const SeedWaitpointSecret& request, const PartitionCounts&) {
+  unit.want<HmacKey>({request.kid});
+  unit.want<Keystore>({});
 }
 inline FlowKey flow_key(const FlowId& id, const PartitionCounts& partitions) {
   return {partition_of(id.uuid, partitions.flow), id};
@@ -259,6 +297,9 @@ inline std::size_t weight(const SubmitFlow& request) {
   auto bytes = sizeof(request) + request.edges.size() * sizeof(FlowEdge);
   for (const auto& node : request.nodes) bytes += sizeof(node) + node.execution.input.size();
   return bytes;
+}
+inline std::size_t weight(const DeliverSignal& request) {
+  return sizeof(request) + request.payload.value_or("").size();
 }
 inline std::size_t weight(const CompleteExecution& request) {
   return sizeof(request) + request.result.size();

@@ -9,6 +9,7 @@
 #include "engine/listing.h"
 #include "engine/random_seed.h"
 #include "engine/reads.h"
+#include "engine/suspension_reads.h"
 
 namespace flowfabric {
 
@@ -114,7 +115,15 @@ Result<Engine> Engine::open(const std::string& url, EngineOptions options) {
   auto store = store::open_store(url, store_options(options));
   if (!store) return std::unexpected(store.error());
   try {
-    return Engine(std::make_unique<Impl>(*std::move(store), std::move(options)));
+    auto secret = options.waitpoint_secret_hex;
+    Engine engine(std::make_unique<Impl>(*std::move(store), std::move(options)));
+    // Nobody can be suspended without a secret. Trouble with it shows when somebody is.
+    const auto kids = engine.call(ListWaitpointKids{});
+    if (kids && !kids->current_kid) {
+      static_cast<void>(engine.call(SeedWaitpointSecret{
+          .secret_hex = secret.empty() ? engine::random_secret_hex() : std::move(secret)}));
+    }
+    return engine;
   } catch (const store::StoreFailure& failure) {
     return std::unexpected(failure.error);
   }
@@ -332,6 +341,21 @@ FLOWFABRIC_OPERATION(ListExpiredLeases)
 FLOWFABRIC_OPERATION(ReadOperatorEvents)
 FLOWFABRIC_OPERATION(ReadWorkerEvents)
 FLOWFABRIC_OPERATION(CheckStore)
+FLOWFABRIC_OPERATION(SuspendExecution)
+FLOWFABRIC_OPERATION(CreateWaitpoint)
+FLOWFABRIC_OPERATION(CloseWaitpoint)
+FLOWFABRIC_OPERATION(DeliverSignal)
+FLOWFABRIC_OPERATION(DeliverApprovalSignal)
+FLOWFABRIC_OPERATION(ResumeExecution)
+FLOWFABRIC_OPERATION(SeedWaitpointSecret)
+FLOWFABRIC_OPERATION(RotateWaitpointSecret)
+FLOWFABRIC_OPERATION(ListWaitpointKids)
+FLOWFABRIC_OPERATION(ListPendingWaitpoints)
+FLOWFABRIC_OPERATION(ReadWaitpointToken)
+FLOWFABRIC_OPERATION(DescribeSuspension)
+FLOWFABRIC_OPERATION(ListSuspended)
+FLOWFABRIC_OPERATION(ObserveSignals)
+FLOWFABRIC_OPERATION(ReadSignalEvents)
 FLOWFABRIC_OPERATION(CreateFlow)
 FLOWFABRIC_OPERATION(AddFlowMember)
 FLOWFABRIC_OPERATION(StageEdge)

@@ -107,5 +107,8 @@ Result<std::vector<OperatorEventView>> answer(Readers& readers, const ReadOperat
 Result<std::vector<WorkerEventView>> answer(Readers& readers, const ReadWorkerEvents& request) {
   return events<WorkerEvent>(readers, request);
 }
+Result<std::vector<SignalEventView>> answer(Readers& readers, const ReadSignalEvents& request) {
+  return events<SignalEvent>(readers, request);
+}
 
 }  // namespace flowfabric::engine

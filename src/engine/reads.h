@@ -17,5 +17,6 @@ Result<std::vector<LeaseEventView>> answer(Readers& readers, const ReadLeaseEven
 Result<std::vector<CompletionEventView>> answer(Readers& readers, const ReadCompletions& request);
 Result<std::vector<OperatorEventView>> answer(Readers& readers, const ReadOperatorEvents& request);
 Result<std::vector<WorkerEventView>> answer(Readers& readers, const ReadWorkerEvents& request);
+Result<std::vector<SignalEventView>> answer(Readers& readers, const ReadSignalEvents& request);
 
 }  // namespace flowfabric::engine

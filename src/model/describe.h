@@ -27,8 +27,9 @@ constexpr std::size_t enum_size() {
 template <class Enum>
 inline constexpr auto enum_names = [] {
   std::array<std::string_view, enum_size<Enum>()> names{};
-  boost::mp11::mp_for_each<boost::describe::describe_enumerators<Enum>>(
-      [&](auto descriptor) { names[static_cast<std::size_t>(descriptor.value)] = column_name(descriptor.name); });
+  boost::mp11::mp_for_each<boost::describe::describe_enumerators<Enum>>([&](auto descriptor) {
+    names[static_cast<std::size_t>(descriptor.value)] = column_name(descriptor.name);
+  });
   return names;
 }();
 

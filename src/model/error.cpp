@@ -156,6 +156,7 @@ constexpr auto kTable = std::to_array<ErrorInfo>({
     broken(invariant_violation, "invariant_violation", 500),
     // the world around the engine
     broken(hmac_secret_not_initialized, "hmac_secret_not_initialized", 503),
+    broken(invalid_secret, "invalid_secret", 500),
     {transport, "transport", ErrorKind::transport, ErrorClass::retryable, 500, "transport", true},
     {unavailable, "unavailable", ErrorKind::unavailable, ErrorClass::terminal, 503, "unavailable", false},
     {resource_exhausted, "resource_exhausted", ErrorKind::resource_exhausted, ErrorClass::retryable, 429,

@@ -77,6 +77,26 @@ BOOST_DESCRIBE_STRUCT(OperatorEvent, (),
                       (event_id, partition_key, execution_id, event_type, details, occurred_at_ms, namespace_,
                        instance_tag, tags))
 
+struct SignalEvent {
+  static constexpr const char* table = "ff_signal_event";
+
+  std::int64_t event_id{};
+  std::uint16_t partition_key{};
+  Uuid execution_id;
+  SignalId signal_id;
+  WaitpointId waitpoint_id;
+  std::string source_identity;
+  std::string effect;
+  std::int64_t occurred_at_ms{};
+  std::string namespace_;
+  std::string instance_tag;
+  Tags tags;
+  bool operator==(const SignalEvent&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(SignalEvent, (),
+                      (event_id, partition_key, execution_id, signal_id, waitpoint_id, source_identity,
+                       effect, occurred_at_ms, namespace_, instance_tag, tags))
+
 struct WorkerEvent {
   static constexpr const char* table = "ff_worker_registry_event";
 

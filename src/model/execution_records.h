@@ -24,8 +24,8 @@ struct Bytes {
 
 // The last lease that ended by a call of its holder, and what that call was answered: a repeated call whose
 // answer was lost gets the same answer again.
-enum class LeaseEnd : std::uint8_t { none, complete, fail, delay, cancel, other, wait_children };
-BOOST_DESCRIBE_ENUM(LeaseEnd, none, complete, fail, delay, cancel, other, wait_children)
+enum class LeaseEnd : std::uint8_t { none, complete, fail, delay, cancel, other, wait_children, suspend };
+BOOST_DESCRIBE_ENUM(LeaseEnd, none, complete, fail, delay, cancel, other, wait_children, suspend)
 
 struct LastLeaseEnd {
   LeaseEnd ended_by{LeaseEnd::none};

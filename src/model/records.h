@@ -11,6 +11,7 @@
 #include "model/execution_records.h"
 #include "model/flow_records.h"
 #include "model/registry_records.h"
+#include "model/suspension_records.h"
 
 namespace flowfabric {
 
@@ -18,8 +19,9 @@ namespace flowfabric {
 using Records =
     boost::mp11::mp_list<Execution, ExecutionSpec, Attempt, ExecutionTag, Grant, Lane, Route, Group,
                          CreateDedup, Worker, BulkJob, Flow, Edge, EdgeGroup, PendingCancelGroup,
-                         CancelBacklog, CancelBacklogMember, DependencyDispatch>;
-using Events = boost::mp11::mp_list<LeaseEvent, CompletionEvent, OperatorEvent, WorkerEvent>;
+                         CancelBacklog, CancelBacklogMember, DependencyDispatch, Suspension, PastSuspension,
+                         Waitpoint, Signal, SignalDedup, SuspendDedup, HmacKey, Keystore>;
+using Events = boost::mp11::mp_list<LeaseEvent, CompletionEvent, OperatorEvent, WorkerEvent, SignalEvent>;
 
 // Records with a clock of their own.
 template <class Record>
@@ -32,19 +34,25 @@ using ClockedRecords = boost::mp11::mp_copy_if<Records, HasClock>;
 
 // Records whose key begins with that of an execution: removed with it, seen or unseen. (A grant is not among
 // them: what has ended has none.)
-using OwnedRecords = boost::mp11::mp_list<Execution, ExecutionSpec, Attempt>;
+using OwnedRecords = boost::mp11::mp_list<Execution, ExecutionSpec, Attempt, Suspension, PastSuspension,
+                                          Waitpoint, Signal, SignalDedup, SuspendDedup>;
 template <class Record>
 inline constexpr bool is_owned = boost::mp11::mp_contains<OwnedRecords, Record>::value;
 inline const ExecutionId& owner_of(const ExecutionId& key) {
   return key;
 }
-inline ExecutionId owner_of(const AttemptKey& key) {
+template <class Key>
+requires requires(Key key) {
+  key.partition_key;
+  key.execution_id;
+}
+ExecutionId owner_of(const Key& key) {
   return {key.partition_key, key.execution_id};
 }
 
 // How writers that share a store keep out of each other's way. Most records are locked when they are read.
 // Many operations read a shared record and few change it: it is locked, and read again, by who changes it.
-using SharedRecords = boost::mp11::mp_list<Lane, Route, Group, Worker, Flow>;
+using SharedRecords = boost::mp11::mp_list<Lane, Route, Group, Worker, Flow, HmacKey, Keystore>;
 template <class Record>
 inline constexpr bool is_shared = boost::mp11::mp_contains<SharedRecords, Record>::value;
 // Nobody else may change one of these until its reader has committed: a claim relies on what its flow is.
@@ -52,7 +60,8 @@ template <class Record>
 inline constexpr bool is_held = std::is_same_v<Record, Flow>;
 // Whoever reads or changes one of these holds the lock of its execution; of an edge, of its upstream.
 using GuardedRecords =
-    boost::mp11::mp_list<ExecutionSpec, Attempt, ExecutionTag, Grant, Edge, CancelBacklogMember>;
+    boost::mp11::mp_list<ExecutionSpec, Attempt, ExecutionTag, Grant, Edge, CancelBacklogMember, Suspension,
+                         PastSuspension, Waitpoint, Signal, SignalDedup, SuspendDedup>;
 template <class Record>
 inline constexpr bool is_guarded = boost::mp11::mp_contains<GuardedRecords, Record>::value;
 

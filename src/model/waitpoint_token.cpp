@@ -23,16 +23,6 @@ int digit_of(char c) {
   return -1;
 }
 
-std::string hex(const unsigned char* bytes, std::size_t size) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (std::size_t i = 0; i < size; ++i) {
-    text += digits[bytes[i] >> 4];
-    text += digits[bytes[i] & 15];
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string redacted_token(std::string_view token) {
@@ -71,6 +61,17 @@ std::optional<std::string> bytes_from_hex(std::string_view hex) {
   return bytes;
 }
 
+std::string hex_from_bytes(std::string_view bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += digits[byte >> 4];
+    text += digits[byte & 15];
+  }
+  return text;
+}
+
 std::string mint_token(std::string_view kid, std::string_view secret, const ExecutionId& execution_id,
                        const WaitpointId& waitpoint_id) {
   const auto message = std::string(kid) + ":" + execution_id.to_string() + ":" + waitpoint_id.to_string();
@@ -81,7 +82,7 @@ std::string mint_token(std::string_view kid, std::string_view secret, const Exec
             reinterpret_cast<const unsigned char*>(message.data()), message.size(), digest.data(), &size)) {
     throw std::bad_alloc();
   }
-  return std::string(kid) + ":" + hex(digest.data(), size);
+  return std::string(kid) + ":" + hex_from_bytes({reinterpret_cast<const char*>(digest.data()), size});
 }
 
 bool equal_in_constant_time(std::string_view a, std::string_view b) {

@@ -27,6 +27,8 @@ bool is_kid(std::string_view kid);
 // The bytes that pairs of hex digits stand for; absent: not such.
 std::optional<std::string> bytes_from_hex(std::string_view hex);
 
+std::string hex_from_bytes(std::string_view bytes);
+
 std::string mint_token(std::string_view kid, std::string_view secret, const ExecutionId& execution_id,
                        const WaitpointId& waitpoint_id);
 

@@ -4,6 +4,7 @@
 
 #include <bitset>
 
+#include "model/condition_json.h"
 #include "model/describe.h"
 #include "model/policy_json.h"
 #include "store/sql.h"
@@ -19,8 +20,9 @@ inline constexpr bool is_typed_id = false;
 template <class Tag>
 inline constexpr bool is_typed_id<TypedId<Tag>> = true;
 template <class T>
-inline constexpr bool is_json = std::is_same_v<T, Tags> || std::is_same_v<T, ExecutionPolicy> ||
-                                std::is_same_v<T, std::vector<std::string>>;
+inline constexpr bool is_json =
+    std::is_same_v<T, Tags> || std::is_same_v<T, ExecutionPolicy> ||
+    std::is_same_v<T, std::vector<std::string>> || std::is_same_v<T, ResumeCondition>;
 
 template <class Record>
 using ColumnMask = std::bitset<column_count<Record>()>;

@@ -74,6 +74,13 @@ struct FlowCounts {
   std::map<PublicState, std::int64_t> by_state;  // of its members
   std::int64_t without_harm{};                   // of them, cancelled for one of the reasons given
 };
+// Open suspensions of a partition, oldest first.
+struct SuspendedScan {
+  std::uint16_t partition_key{};
+  std::optional<std::int64_t> after_ms;  // of the one that was seen last
+  std::optional<Uuid> after_id;          // alone: whatever is above it
+  std::size_t limit{};
+};
 struct NodeName {
   std::uint16_t partition_key{};
   Uuid execution_id;
@@ -161,6 +168,7 @@ class Session : public core::Loader {
   virtual std::vector<EdgeGroup> joins_of(const FlowKey& flow) = 0;
   // Of the members that have one.
   virtual std::vector<NodeName> node_names(const FlowId& flow) = 0;
+  virtual std::vector<SuspensionKey> suspended(const SuspendedScan& scan) = 0;
   // When the oldest event happened that may be trimmed.
   virtual std::optional<std::int64_t> oldest_event() = 0;
 

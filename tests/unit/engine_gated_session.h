@@ -112,6 +112,9 @@ class GatedSession final : public store::Session {
   std::vector<Edge> edges_of(const FlowKey& flow) override { return inner_->edges_of(flow); }
   std::vector<EdgeGroup> joins_of(const FlowKey& flow) override { return inner_->joins_of(flow); }
   std::vector<store::NodeName> node_names(const FlowId& flow) override { return inner_->node_names(flow); }
+  std::vector<SuspensionKey> suspended(const store::SuspendedScan& scan) override {
+    return inner_->suspended(scan);
+  }
   std::optional<std::int64_t> oldest_event() override { return inner_->oldest_event(); }
   void fill(store::AnyKeyPage page) override { inner_->fill(page); }
   void fill(store::AnyEventPage page) override { inner_->fill(page); }

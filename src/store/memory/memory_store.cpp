@@ -370,6 +370,25 @@ class MemorySession final : public Session {
   }
   std::vector<Edge> edges_of(const FlowKey& flow) override { return all_of_flow<Edge>(flow); }
   std::vector<EdgeGroup> joins_of(const FlowKey& flow) override { return all_of_flow<EdgeGroup>(flow); }
+  std::vector<SuspensionKey> suspended(const SuspendedScan& scan) override {
+    std::set<std::pair<std::int64_t, Uuid>> found;
+    const auto& table = database_->table<Suspension>();
+    for (auto it = table.lower_bound({scan.partition_key, {}});
+         it != table.end() && it->first.partition_key == scan.partition_key; ++it) {
+      const auto& details = it->second->details;
+      const auto& id = it->first.execution_id;
+      if (!details.suspension_id || details.closed_at_ms) continue;
+      const bool behind =
+          scan.after_ms ? std::pair(details.suspended_at_ms, id) > std::pair(*scan.after_ms, *scan.after_id)
+                        : !scan.after_id || id > *scan.after_id;
+      if (behind) found.emplace(details.suspended_at_ms, id);
+    }
+    std::vector<SuspensionKey> keys;
+    for (const auto& [time, id] : found) {
+      if (keys.size() < scan.limit) keys.push_back({scan.partition_key, id});
+    }
+    return keys;
+  }
   std::vector<NodeName> node_names(const FlowId& flow) override {
     std::vector<NodeName> names;
     for (const auto& position : database_->flow_members[flow]) {
@@ -465,6 +484,23 @@ class MemorySession final : public Session {
            found.size() < question.limit;
          ++it) {
       found.push_back({partition, it->first.execution_id});
+    }
+    return found;
+  }
+
+  std::vector<WaitpointRecordKey> answer(const core::OpenWaitpoints& question) {
+    std::vector<WaitpointRecordKey> found;
+    const auto& rows = database_->table<Waitpoint>();
+    for (auto it = rows.lower_bound({question.of.partition, question.of.uuid, {}});
+         it != rows.end() && owner_of(it->first) == question.of; ++it) {
+      if (it->second->state != WaitpointState::closed) found.push_back(it->first);
+    }
+    return found;
+  }
+  std::vector<HmacKeyKey> answer(const core::RetiredSecrets&) {
+    std::vector<HmacKeyKey> found;
+    for (const auto& [key, secret] : database_->table<HmacKey>()) {
+      if (!secret->active) found.push_back(key);
     }
     return found;
   }

@@ -63,9 +63,9 @@ constexpr auto kMeanings = std::to_array<Meaning>({
 
 // Two writers may make the same execution, key, lane and so on at once: the second finds it when it runs
 // again. Nobody but the holder of an execution's lock writes its attempts, and nobody repeats an event's id.
-constexpr auto kNeverRaced =
-    std::to_array<std::string_view>({"ff_attempt_pkey", "ff_lease_event_pkey", "ff_completion_event_pkey",
-                                     "ff_operator_event_pkey", "ff_worker_registry_event_pkey"});
+constexpr auto kNeverRaced = std::to_array<std::string_view>(
+    {"ff_attempt_pkey", "ff_lease_event_pkey", "ff_completion_event_pkey", "ff_operator_event_pkey",
+     "ff_worker_registry_event_pkey", "ff_signal_event_pkey"});
 constexpr Meaning kDuplicate{"", corruption, Retry::never,
                              "The database holds what cannot be there yet: run `flowfabric doctor` on it."};
 

@@ -14,6 +14,7 @@ struct Migration {
   const char* sql;  // statements; the comments in it become comments of the tables and columns
 };
 const std::vector<Migration>& migrations();
+extern const char* const kSuspensionSchema;
 
 // The statements of a migration, those that comment on its tables and columns included.
 std::vector<std::string> statements_of(const Migration& migration);

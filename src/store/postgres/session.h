@@ -57,6 +57,7 @@ class PostgresSession final : public Session {
   std::vector<Edge> edges_of(const FlowKey& flow) override;
   std::vector<EdgeGroup> joins_of(const FlowKey& flow) override;
   std::vector<NodeName> node_names(const FlowId& flow) override;
+  std::vector<SuspensionKey> suspended(const SuspendedScan& scan) override;
   std::optional<std::int64_t> oldest_event() override;
   void fill(AnyKeyPage page) override;
   void fill(AnyEventPage page) override;
@@ -94,6 +95,8 @@ class PostgresSession final : public Session {
   void post_answer(core::Unit& unit, const core::Descendants& question);
   void post_answer(core::Unit& unit, const core::MembersOf& question);
   void post_answer(core::Unit& unit, const core::OwedCancels& question);
+  void post_answer(core::Unit& unit, const core::OpenWaitpoints& question);
+  void post_answer(core::Unit& unit, const core::RetiredSecrets& question);
   void post_edges_from(core::Unit& unit);
   bool post_remembered(core::Unit& unit, const GroupKey& key);
 

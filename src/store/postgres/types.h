@@ -208,6 +208,8 @@ void read_value(std::string_view bytes, const char* column, T& value) {
       value = checked(tags_from_json(json), column);
     else if constexpr (std::is_same_v<T, ExecutionPolicy>)
       value = checked(policy_from_json(json), column);
+    else if constexpr (std::is_same_v<T, ResumeCondition>)
+      value = checked(condition_from_json(json), column);
     else
       value = checked(strings_from_json(json), column);
   } else if constexpr (column_type<T>().oid == kInt4.oid) {

@@ -79,6 +79,9 @@ void read(sqlite3_stmt* statement, int column, T& value) {
     value = checked(statement, column, tags_from_json(text_of(statement, column)));
   } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
     value = checked(statement, column, strings_from_json(text_of(statement, column)));
+  } else if constexpr (std::is_same_v<T, ResumeCondition>) {
+    const auto json = text_of(statement, column);
+    value = json.empty() ? ResumeCondition{} : checked(statement, column, condition_from_json(json));
   } else if constexpr (std::is_same_v<T, ExecutionPolicy>) {
     const auto json = text_of(statement, column);
     value = json.empty() ? ExecutionPolicy{} : checked(statement, column, policy_from_json(json));

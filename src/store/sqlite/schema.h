@@ -14,6 +14,7 @@ struct Migration {
   const char* sql;
 };
 const std::vector<Migration>& migrations();
+extern const char* const kSuspensionSchema;
 
 // Refuses a file of another program before anything touches it.
 void check_file(const std::string& path);

@@ -42,6 +42,7 @@ class SqliteSession final : public Session {
   std::vector<Edge> edges_of(const FlowKey& flow) override;
   std::vector<EdgeGroup> joins_of(const FlowKey& flow) override;
   std::vector<NodeName> node_names(const FlowId& flow) override;
+  std::vector<SuspensionKey> suspended(const SuspendedScan& scan) override;
   std::optional<std::int64_t> oldest_event() override;
   void fill(AnyKeyPage page) override;
   void fill(AnyEventPage page) override;
@@ -116,6 +117,8 @@ class SqliteSession final : public Session {
   std::vector<ExecutionId> answer(const core::Descendants& question);
   std::vector<core::MemberPhase> answer(const core::MembersOf& question);
   std::vector<ExecutionId> answer(const core::OwedCancels& question);
+  std::vector<WaitpointRecordKey> answer(const core::OpenWaitpoints& question);
+  std::vector<HmacKeyKey> answer(const core::RetiredSecrets& question);
   template <class Record>
   std::vector<Record> all_of_flow(const FlowKey& flow, const std::string& order);
 
