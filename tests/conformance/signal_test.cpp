@@ -1,0 +1,256 @@
+// Signals (03 §4, §8): who may deliver one, and what it does.
+#include "support/suspension_support.h"
+
+namespace flowfabric {
+namespace {
+
+using namespace tests;
+using enum SignalEffect;
+
+class Signals : public SuspensionTest {
+ protected:
+  // The last digit is another one.
+  static std::string forged(std::string token) {
+    token.back() = token.back() == '0' ? '1' : '0';
+    return token;
+  }
+  // Refused, nothing has moved, and the attempt is on record.
+  void expect_unauthentic(DeliverSignal request, ErrorCode code) {
+    const auto before = story(id());
+    const auto suspension_before = seen();
+    expect_error(std::move(request), code);
+    EXPECT_EQ(story(id()), before);
+    EXPECT_EQ(seen(), suspension_before);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(EveryStore, Signals, kStores, store_name);
+
+// ---- tokens ----
+
+TEST_P(Signals, NeedTheTokenOfTheirWaitpoint) {
+  suspend_new();
+  const auto first_id = id();
+  const auto first = waitpoint();
+  auto request = signal(first);
+  for (const auto& [token, code] :
+       {std::pair{std::string(), ErrorCode::missing_token},
+        {forged(first.waitpoint_token), ErrorCode::invalid_token},
+        {"k9" + first.waitpoint_token.substr(2), ErrorCode::invalid_token},
+        {first.waitpoint_token.substr(0, 40), ErrorCode::invalid_token},
+        {first.waitpoint_token + "0", ErrorCode::invalid_token},
+        {first.waitpoint_token.substr(3), ErrorCode::invalid_token},
+        {std::string("k1:") + std::string(64, 'z'), ErrorCode::invalid_token},
+        {std::string(100'000, ':'), ErrorCode::invalid_token}}) {
+    request.waitpoint_token = token;
+    expect_unauthentic(request, code);
+  }
+  // Of another execution, and for a waitpoint that is not there.
+  suspend_new();
+  auto crossed = signal(waitpoint());
+  crossed.waitpoint_token = first.waitpoint_token;
+  expect_unauthentic(crossed, ErrorCode::invalid_token);
+  auto invented = signal(waitpoint());
+  invented.waitpoint_id.uuid.bytes[3] ^= 1;
+  expect_unauthentic(invented, ErrorCode::invalid_token);
+  auto foreign = signal(first);
+  foreign.execution_id = id();
+  expect_unauthentic(foreign, ErrorCode::invalid_token);
+  foreign.execution_id = first_id;
+  EXPECT_EQ(effect_of(foreign), resume_condition_satisfied);
+}
+
+TEST_P(Signals, SayNothingOfWhatRuns) {
+  const auto task = running();
+  DeliverSignal request{.execution_id = task.execution_id,
+                        .waitpoint_id = {},
+                        .waitpoint_token = "k1:" + std::string(64, 'a'),
+                        .signal_name = "x"};
+  expect_error(request, ErrorCode::invalid_token);
+  request.execution_id.uuid.bytes[5] ^= 1;
+  expect_error(request, ErrorCode::execution_not_found);
+}
+
+// ---- conditions ----
+
+TEST_P(Signals, OfAnotherNameChangeNothing) {
+  suspend_new(single("k", {"go"}));
+  EXPECT_EQ(effect_of(signal(waitpoint(), "stop")), no_op);
+  EXPECT_EQ(now_in(), expected::suspended());
+  EXPECT_EQ(effect_of(signal(waitpoint(), "go")), resume_condition_satisfied);
+  EXPECT_EQ(now_in(), expected::waiting(AttemptState::attempt_interrupted));
+}
+
+TEST_P(Signals, AllOfThemOnOneWaitpoint) {
+  suspend_new(all_of({single("k", {"a"}), single("k", {"b"})}));
+  EXPECT_EQ(effect_of(signal(waitpoint(), "a")), appended_to_waitpoint);
+  EXPECT_EQ(effect_of(signal(waitpoint(), "a")), appended_to_waitpoint_duplicate);
+  EXPECT_EQ(effect_of(signal(waitpoint(), "c")), signal_ignored_matcher_failed);
+  EXPECT_EQ(seen().satisfied, std::vector<std::string>{"members[0] leaf"});
+  EXPECT_EQ(effect_of(signal(waitpoint(), "b")), resume_condition_satisfied);
+  EXPECT_EQ(seen().satisfied, std::vector<std::string>{});
+}
+
+TEST_P(Signals, EachWaitpointHasItsToken) {
+  suspend_new(all_of({single("a"), single("b"), single("c")}));
+  auto crossed = signal(waitpoint(0));
+  crossed.waitpoint_token = waitpoint(1).waitpoint_token;
+  expect_unauthentic(crossed, ErrorCode::invalid_token);
+  EXPECT_EQ(effect_of(signal(waitpoint(0))), appended_to_waitpoint);
+  EXPECT_EQ(effect_of(signal(waitpoint(2))), appended_to_waitpoint);
+  EXPECT_EQ(effect_of(signal(waitpoint(1))), resume_condition_satisfied);
+  for (const auto& each : seen().waitpoints) EXPECT_EQ(each.state, WaitpointState::closed);
+}
+
+TEST_P(Signals, CountSources) {
+  suspend_new(count_of(2, CountKind::distinct_sources, {"k"}));
+  auto request = signal(waitpoint());
+  request.source_identity = "alice";
+  EXPECT_EQ(effect_of(request), appended_to_waitpoint);
+  EXPECT_EQ(effect_of(request), appended_to_waitpoint_duplicate);
+  request.source_identity = "bob";
+  EXPECT_EQ(effect_of(request), resume_condition_satisfied);
+}
+
+TEST_P(Signals, DoNotResumeWhatIsAnOperators) {
+  suspend_new({OperatorOnly{}});
+  EXPECT_EQ(effect_of(signal(waitpoint())), no_op);
+  expect_error(signal(waitpoint(), "__operator_only__"), ErrorCode::invalid_input);
+  EXPECT_EQ(now_in(), expected::suspended());
+  EXPECT_EQ(must(ResumeExecution{id()}).public_state, PublicState::waiting);
+  EXPECT_EQ(seen().resume_trigger, ResumeTrigger::operator_);
+}
+
+// ---- repeated and late ones ----
+
+TEST_P(Signals, AreRepeatableByTheirKey) {
+  suspend_new(all_of({single("k", {"a"}), single("k", {"b"})}));
+  auto request = signal(waitpoint(), "a");
+  request.idempotency_key = "K";
+  const auto first = deliver(request);
+  const auto again = deliver(request);
+  EXPECT_TRUE(again.duplicate);
+  EXPECT_EQ(again.signal_id, first.signal_id);
+  EXPECT_EQ(seen().signals.size(), 1u);
+  EXPECT_EQ(seen().waitpoints[0].signal_count, 1u);
+  // Also the one that resumed it, and not for ever.
+  auto last = signal(waitpoint(), "b");
+  last.idempotency_key = "L";
+  last.dedup_ttl_ms = 1000;
+  EXPECT_EQ(effect_of(last), resume_condition_satisfied);
+  EXPECT_TRUE(deliver(last).duplicate);
+  tick(1000);
+  expect_error(last, ErrorCode::target_not_signalable);
+}
+
+TEST_P(Signals, ComeTooLate) {
+  const auto task = running();
+  suspend(suspension(task));
+  deliver(signal(waitpoint()));
+  expect_refused(signal(waitpoint()), ErrorCode::target_not_signalable);
+  const auto resumed = claim_one();
+  complete(resumed);
+  expect_refused(signal(waitpoint()), ErrorCode::target_not_signalable);
+}
+
+TEST_P(Signals, HaveLimits) {
+  suspend_new(all_of({single("k", {"a"}), single("k", {"b"})}), {.max_signals_per_execution = 3});
+  auto request = signal(waitpoint(), "a");
+  request.payload = std::string(65'537, 'x');
+  expect_refused(request, ErrorCode::payload_too_large);
+  request.payload = std::string(65'536, 'x');
+  deliver(request);
+  expect_refused(signal(waitpoint(), ""), ErrorCode::invalid_input);
+  auto fewer = signal(waitpoint(), "a");
+  fewer.max_signals_per_execution = 1;
+  expect_refused(fewer, ErrorCode::signal_limit_exceeded);
+  auto more = signal(waitpoint(), "a");
+  more.max_signals_per_execution = 1000;
+  deliver(more);
+  deliver(more);
+  expect_refused(more, ErrorCode::signal_limit_exceeded);
+}
+
+// ---- what is kept ----
+
+TEST_P(Signals, AreGivenToTheResumedWorker) {
+  suspend_new(all_of({single("k", {"a"}), single("k", {"b"})}));
+  auto request = signal(waitpoint(), "a");
+  request.payload = std::string("\0\xff{}", 4);
+  request.correlation_id = "c";
+  deliver(request);
+  deliver(signal(waitpoint(), "ignored"));
+  tick(5);
+  deliver(signal(waitpoint(), "b"));
+  const auto resumed = claim_one();
+  EXPECT_EQ(resumed.claim, ClaimKind::resumed);
+  EXPECT_EQ(resumed.fence.attempt_id, task().fence.attempt_id);
+  EXPECT_EQ(resumed.attempt_index, task().attempt_index);
+  EXPECT_EQ(resumed.fence.lease_epoch, 2);
+  EXPECT_EQ(shown(resumed.resume_signals), (Log{std::string("a:\0\xff{}", 6), "b:none"}));
+  EXPECT_EQ(resumed.resume_signals[0].correlation_id, "c");
+  EXPECT_EQ(resumed.resume_signals[0].waitpoint_key, "k");
+  EXPECT_EQ(must(ObserveSignals{id(), resumed.attempt_index}), resumed.resume_signals);
+  EXPECT_TRUE(must(ObserveSignals{id(), 7}).empty());
+  complete(resumed);
+}
+
+TEST_P(Signals, AreToldToSubscribers) {
+  suspend_new(all_of({single("k", {"a"}), single("k", {"b"})}));
+  const auto first = deliver(signal(waitpoint(), "a"));
+  deliver(signal(waitpoint(), "c"));
+  deliver(signal(waitpoint(), "b"));
+  const auto events = must(ReadSignalEvents{});
+  Log log;
+  for (const auto& event : events) log.push_back(event.effect);
+  EXPECT_EQ(log, (Log{"buffered", "signal_ignored_matcher_failed", "satisfied"}));
+  EXPECT_EQ(events[0].signal_id, first.signal_id);
+  EXPECT_EQ(events[0].execution_id, id());
+}
+
+TEST_P(Signals, MayDelayTheResume) {
+  suspend_new();
+  auto request = signal(waitpoint());
+  request.resume_delay_ms = 1000;
+  EXPECT_EQ(effect_of(request), resume_condition_satisfied);
+  EXPECT_EQ(now_in().public_state, PublicState::delayed);
+  EXPECT_EQ(now_in().blocking_reason, BlockingReason::waiting_for_resume_delay);
+  EXPECT_EQ(describe(id()).blocking_detail, "resume delay 1000ms after signal go");
+  EXPECT_TRUE(claim().empty());
+  advance(1000);
+  EXPECT_EQ(shown(claim_one().resume_signals), Log{"go:none"});
+}
+
+TEST_P(Signals, ThePolicyMayDelayTheResume) {
+  auto request = suspension(running());
+  request.resume_policy.resume_delay_ms = 500;
+  suspend(request);
+  deliver(signal(waitpoint()));
+  EXPECT_EQ(now_in().public_state, PublicState::delayed);
+  advance(500);
+  EXPECT_EQ(now_in().public_state, PublicState::waiting);
+}
+
+// ---- approvals ----
+
+TEST_P(Signals, AnOperatorNeedsNoToken) {
+  suspend_new(single("k", {"approved"}));
+  DeliverApprovalSignal request{.execution_id = id(),
+                                .lane_id = "default",
+                                .waitpoint_id = waitpoint().waitpoint_id,
+                                .signal_name = "rejected",
+                                .idempotency_suffix = "1"};
+  auto elsewhere = request;
+  elsewhere.lane_id = "other";
+  EXPECT_EQ(expect_refused(elsewhere, ErrorCode::invalid_input).detail,
+            "lane_mismatch: args.lane_id=other exec_core.lane_id=default");
+  auto unknown = request;
+  unknown.waitpoint_id = {};
+  expect_refused(unknown, ErrorCode::waitpoint_not_found);
+  EXPECT_EQ(must(request).effect, no_op);
+  EXPECT_TRUE(must(request).duplicate);
+  request.signal_name = "approved";
+  EXPECT_EQ(must(request).effect, resume_condition_satisfied);
+}
+
+}  // namespace
+}  // namespace flowfabric

@@ -1,0 +1,219 @@
+// Suspending (03 §7): what is refused, what is written, what a repeated call gets.
+#include "support/suspension_support.h"
+
+namespace flowfabric {
+namespace {
+
+using namespace tests;
+
+class Suspend : public SuspensionTest {};
+INSTANTIATE_TEST_SUITE_P(EveryStore, Suspend, kStores, store_name);
+
+TEST_P(Suspend, StopsTheWorkerAndKeepsTheAttempt) {
+  const auto answer = suspend_new();
+  EXPECT_FALSE(answer.already_satisfied);
+  ASSERT_EQ(answer.waitpoints.size(), 1u);
+  EXPECT_EQ(waitpoint().waitpoint_key, "k");
+  EXPECT_TRUE(waitpoint().waitpoint_token.starts_with("k1:")) << "a token";
+  EXPECT_EQ(waitpoint().waitpoint_token.size(), 3u + 64);
+  EXPECT_EQ(now_in(), expected::suspended());
+  const auto seen_execution = describe(id());
+  EXPECT_EQ(seen_execution.blocking_detail,
+            "suspended: waitpoint " + waitpoint().waitpoint_id.to_string() + " awaiting waiting_for_signal");
+  EXPECT_EQ(lease_log(id()), (Log{"1 acquired", "1 released suspend"}));
+  EXPECT_TRUE(claim().empty());
+  const auto view = seen();
+  EXPECT_EQ(view.suspension_id, answer.suspension_id);
+  EXPECT_EQ(view.suspended_at, now());
+  EXPECT_EQ(view.timeout_at, std::nullopt);
+  EXPECT_FALSE(view.closed_at);
+  ASSERT_EQ(view.waitpoints.size(), 1u);
+  EXPECT_EQ(view.waitpoints[0].state, WaitpointState::active);
+  EXPECT_EQ(view.waitpoints[0].activated_at, now());
+  EXPECT_EQ(view.waitpoints[0].token_kid, "k1");
+  EXPECT_EQ(view.waitpoints[0].token_fingerprint, waitpoint().waitpoint_token.substr(3, 16));
+}
+
+TEST_P(Suspend, BlocksForTheReasonGiven) {
+  struct Case {
+    SuspensionReason code;
+    BlockingReason reason;
+  };
+  using enum SuspensionReason;
+  for (const auto& [code, reason] :
+       {Case{waiting_for_approval, BlockingReason::waiting_for_approval},
+        Case{waiting_for_callback, BlockingReason::waiting_for_callback},
+        Case{waiting_for_tool_result, BlockingReason::waiting_for_tool_result},
+        Case{waiting_for_operator_review, BlockingReason::paused_by_operator},
+        Case{paused_by_policy, BlockingReason::paused_by_policy},
+        Case{paused_by_budget, BlockingReason::waiting_for_budget},
+        Case{step_boundary, BlockingReason::waiting_for_signal},
+        Case{manual_pause, BlockingReason::paused_by_operator}}) {
+    auto request = suspension(running());
+    request.reason_code = code;
+    suspend(request);
+    EXPECT_EQ(now_in(), expected::suspended(reason));
+    EXPECT_EQ(seen().reason_code, code);
+  }
+}
+
+// ---- repeated calls ----
+
+TEST_P(Suspend, IsRepeatableByItsFence) {
+  const auto task = running();
+  const auto first = suspend(suspension(task));
+  EXPECT_EQ(must(suspension(task)), first);
+  EXPECT_EQ(lease_log(id()), (Log{"1 acquired", "1 released suspend"}));
+}
+
+TEST_P(Suspend, IsRepeatableByItsKey) {
+  auto request = suspension(running());
+  request.idempotency_key = "K";
+  const auto first = suspend(request);
+  request.fence.lease_epoch = 77;
+  request.suspension_id = SuspensionId{first.waitpoints[0].waitpoint_id.uuid};
+  EXPECT_EQ(must(request), first);
+  // Also when it has been resumed, claimed and suspended again since.
+  deliver(signal(waitpoint()));
+  const auto again = claim_one();
+  suspend(suspension(again));
+  EXPECT_EQ(must(request), first);
+}
+
+TEST_P(Suspend, AKeyBelongsToItsExecution) {
+  auto request = suspension(running());
+  request.idempotency_key = "K";
+  const auto first = suspend(request);
+  auto other = suspension(running());
+  other.idempotency_key = "K";
+  EXPECT_NE(suspend(other).suspension_id, first.suspension_id);
+}
+
+TEST_P(Suspend, AKeyEndsWithItsTime) {
+  auto request = suspension(running());
+  request.idempotency_key = "K";
+  request.timeout_at = now() + 1000;
+  request.timeout_behavior = TimeoutBehavior::escalate;
+  suspend(request);
+  tick(61'000);
+  request.fence.lease_epoch = 77;
+  expect_error(request, ErrorCode::execution_not_active);
+}
+
+// ---- who may ----
+
+TEST_P(Suspend, NeedsTheLease) {
+  const auto task = running();
+  auto request = suspension(task);
+  request.fence = {};
+  expect_refused(request, ErrorCode::fence_required);
+  request.fence.lease_id = task.fence.lease_id;
+  expect_refused(request, ErrorCode::partial_fence_triple);
+  request = suspension(task);
+  request.fence.lease_epoch = 9;
+  expect_refused(request, ErrorCode::stale_lease);
+  request = suspension(task);
+  request.attempt_index = 3;
+  expect_refused(request, ErrorCode::invalid_lease_for_suspend);
+  tick(kLeaseTtl);
+  expect_error(suspension(task), ErrorCode::lease_expired);
+  EXPECT_EQ(state(task.execution_id).ownership_state, OwnershipState::lease_expired_reclaimable);
+}
+
+TEST_P(Suspend, IsNotForWhatDoesNotRun) {
+  const auto task = running();
+  suspend(suspension(task));
+  auto request = suspension(task);
+  request.fence.lease_epoch = 2;
+  expect_error(request, ErrorCode::execution_not_active);
+  ExecutionId nobody = task.execution_id;
+  nobody.uuid.bytes[7] ^= 1;
+  request.execution_id = nobody;
+  expect_error(request, ErrorCode::execution_not_found);
+}
+
+// ---- bindings ----
+
+TEST_P(Suspend, BindsAWaitpointForEachKey) {
+  suspend_new(all_of({single("a"), count_of(1, CountKind::distinct_signals, {"b", "c"})}));
+  EXPECT_EQ(waitpoint(0).waitpoint_key, "a");
+  EXPECT_EQ(waitpoint(1).waitpoint_key, "b");
+  EXPECT_EQ(waitpoint(2).waitpoint_key, "c");
+}
+
+TEST_P(Suspend, MintsAKeyWhereNoneIsNamed) {
+  suspend_new({OperatorOnly{}});
+  EXPECT_EQ(waitpoint().waitpoint_key, "wpk:" + waitpoint().waitpoint_id.to_string());
+  EXPECT_EQ(seen().waitpoints[0].required_signal_names, std::vector<std::string>{"__operator_only__"});
+}
+
+TEST_P(Suspend, RefusesBindingsThatDoNotFit) {
+  const auto task = running();
+  const auto refuse = [&](ResumeCondition condition, std::vector<WaitpointBinding> bindings,
+                          const std::string& detail) {
+    auto request = suspension(task, std::move(condition));
+    request.waitpoints = std::move(bindings);
+    const auto error = expect_refused(request, ErrorCode::invalid_input);
+    EXPECT_EQ(error.detail, detail);
+  };
+  const WaitpointBinding a{.waitpoint_key = "a"};
+  const WaitpointBinding b{.waitpoint_key = "b"};
+  const WaitpointBinding pending{.waitpoint_id = WaitpointId{}, .use_pending = true};
+  refuse(single("b"), {a}, "waitpoint_key_mismatch");
+  refuse(all_of({single("a")}), {a, pending}, "additional_waitpoint_binding_must_be_fresh at waitpoints[1]");
+  refuse(all_of({single("a")}), {a, {}}, "additional_waitpoint_binding_empty_key at waitpoints[1]");
+  refuse(all_of({single("a")}), {pending, a}, "use_pending_with_extras_unsupported");
+  refuse(all_of({single("a"), single("b"), single("c")}), {a, b},
+         "referenced_waitpoint_key_missing_binding: c");
+  refuse(all_of({single("a")}), {a, b}, "extra_binding_not_referenced_by_condition: b");
+  refuse(all_of({single("a"), single("b")}), {a}, "referenced_waitpoint_key_missing_binding: b");
+  refuse(all_of({single("a")}), {a, a}, "duplicate_waitpoint_binding");
+  refuse({TimeoutOnly{}}, {}, "timeout_only_without_deadline");
+  refuse(all_of({single("a"), {TimeoutOnly{}}}), {}, "timeout_only_without_deadline");
+  refuse(single("a", {""}), {}, "resume_condition: empty signal name (use Wildcard instead)");
+  refuse(all_of({}), {}, "allof_empty_members at path <root>");
+}
+
+TEST_P(Suspend, NeverUsesAnIdAgain) {
+  suspend_new();
+  const auto used = waitpoint().waitpoint_id;
+  deliver(signal(waitpoint()));
+  auto request = suspension(claim_one());
+  request.waitpoints = {{.waitpoint_id = used}};
+  expect_refused(request, ErrorCode::waitpoint_already_exists);
+}
+
+// ---- timeouts ----
+
+TEST_P(Suspend, ATimeoutMayBeAMomentAgo) {
+  auto request = suspension(running());
+  request.timeout_at = now() - kHour;
+  EXPECT_EQ(expect_refused(request, ErrorCode::invalid_input).detail, "timeout_at_in_past");
+  request.timeout_at = now() - 1000;
+  suspend(request);
+  run_due();
+  EXPECT_EQ(now_in().public_state, PublicState::failed);
+}
+
+TEST_P(Suspend, TakesTheTimeoutOfThePolicy) {
+  suspend_new(single("k"),
+              {.suspension_policy = SuspensionPolicy{.default_timeout_ms = 500, .timeout_behavior = "expire"}});
+  EXPECT_EQ(seen().timeout_at, now() + 500);
+  advance(500);
+  EXPECT_EQ(now_in().public_state, PublicState::expired);
+}
+
+// ---- history ----
+
+TEST_P(Suspend, AgainAndAgain) {
+  const auto first = suspend_new();
+  deliver(signal(waitpoint()));
+  const auto second = suspend(suspension(claim_one()));
+  EXPECT_NE(second.suspension_id, first.suspension_id);
+  EXPECT_EQ(seen().suspension_id, second.suspension_id);
+  EXPECT_EQ(deliver(signal(waitpoint())).effect, SignalEffect::resume_condition_satisfied);
+  EXPECT_EQ(seen().signals.size(), 2u);
+}
+
+}  // namespace
+}  // namespace flowfabric

@@ -1,0 +1,162 @@
+// Waitpoints that are made before anybody is suspended (03 §5), and what is listed of waitpoints (03 §11).
+#include "support/suspension_support.h"
+
+namespace flowfabric {
+namespace {
+
+using namespace tests;
+using enum SignalEffect;
+
+class Waitpoints : public SuspensionTest {
+ protected:
+  SuspendExecution on(const TokenedWaitpoint& waitpoint, ResumeCondition condition) {
+    auto request = suspension(task(), std::move(condition));
+    request.waitpoints = {{.waitpoint_id = waitpoint.waitpoint_id, .use_pending = true}};
+    return request;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(EveryStore, Waitpoints, kStores, store_name);
+
+TEST_P(Waitpoints, KeepSignalsUntilSomebodyIsSuspended) {
+  const auto made = make_waitpoint(running());
+  auto wrong = signal(made);
+  wrong.waitpoint_token.back() = wrong.waitpoint_token.back() == 'a' ? 'b' : 'a';
+  expect_error(wrong, ErrorCode::invalid_token);
+  EXPECT_EQ(effect_of(signal(made)), buffered_for_pending_waitpoint);
+  EXPECT_EQ(state(id()), expected::running());
+  const auto answer = must(on(made, single("k", {"go"})));
+  EXPECT_TRUE(answer.already_satisfied);
+  EXPECT_EQ(shown(answer.signals), Log{"go:none"});
+  EXPECT_EQ(state(id()), expected::running()) << "the lease goes on";
+  EXPECT_EQ(must(ObserveSignals{id(), 0}).size(), 1u);
+  EXPECT_EQ(seen().resume_trigger, ResumeTrigger::signal);
+  EXPECT_EQ(seen().signals[0].observed_effect, resume_condition_satisfied);
+  complete(task());
+}
+
+TEST_P(Waitpoints, HalfOfItIsNotEnough) {
+  const auto made = make_waitpoint(running());
+  deliver(signal(made, "a"));
+  const auto answer = suspend(on(made, all_of({single("k", {"a"}), single("k", {"b"})})));
+  EXPECT_FALSE(answer.already_satisfied);
+  EXPECT_EQ(answer.waitpoints[0], made) << "id, key and token stay";
+  EXPECT_EQ(now_in(), expected::suspended());
+  EXPECT_EQ(effect_of(signal(made, "b")), resume_condition_satisfied);
+  EXPECT_EQ(shown(claim_one().resume_signals), (Log{"a:none", "b:none"}));
+}
+
+TEST_P(Waitpoints, AreRefusedWhereTheyDoNotFit) {
+  const auto task = running();
+  const auto made = make_waitpoint(task);
+  EXPECT_EQ(expect_refused(on(made, single("other")), ErrorCode::invalid_input).detail,
+            "waitpoint_key_mismatch");
+  auto unknown = made;
+  unknown.waitpoint_id = {};
+  expect_refused(on(unknown, single("k")), ErrorCode::waitpoint_not_found);
+  must(CloseWaitpoint{task.execution_id, made.waitpoint_id});
+  EXPECT_TRUE(must(CloseWaitpoint{task.execution_id, made.waitpoint_id}).already_closed);
+  expect_refused(on(made, single("k")), ErrorCode::waitpoint_not_pending);
+  expect_refused(signal(made), ErrorCode::waitpoint_closed);
+  expect_error(CloseWaitpoint{task.execution_id, {}}, ErrorCode::waitpoint_not_found);
+}
+
+TEST_P(Waitpoints, Expire) {
+  const auto task = running();
+  const auto made = make_waitpoint(task, "k", 1000);
+  tick(1000);
+  expect_refused(on(made, single("k")), ErrorCode::pending_waitpoint_expired);
+  expect_refused(signal(made), ErrorCode::waitpoint_closed);
+  run_due();
+  EXPECT_TRUE(must(ListPendingWaitpoints{task.execution_id}).waitpoints.empty());
+  expect_refused(on(made, single("k")), ErrorCode::waitpoint_not_pending);
+}
+
+TEST_P(Waitpoints, DoNotExpireOnceTheyAreUsed) {
+  const auto made = make_waitpoint(running(), "k", 1000);
+  suspend(on(made, single("k")));
+  advance(kHour);
+  EXPECT_EQ(now_in(), expected::suspended());
+  EXPECT_EQ(effect_of(signal(made)), resume_condition_satisfied);
+}
+
+TEST_P(Waitpoints, MayLastForEver) {
+  const auto made = make_waitpoint(running(), "k", std::numeric_limits<std::int64_t>::max());
+  const auto page = must(ListPendingWaitpoints{id()});
+  EXPECT_EQ(page.waitpoints.at(0).expires_at, std::numeric_limits<std::int64_t>::max());
+  EXPECT_NE(make_waitpoint(task()).waitpoint_id, made.waitpoint_id) << "not idempotent by its key";
+}
+
+TEST_P(Waitpoints, BelongToTheirAttempt) {
+  const auto first = running(retrying());
+  const auto made = make_waitpoint(first);
+  fail(first);
+  advance(kHour);
+  const auto second = claim_one();
+  auto request = on(made, single("k"));
+  request.fence = second.fence;
+  expect_refused(request, ErrorCode::invalid_waitpoint_for_execution);
+}
+
+TEST_P(Waitpoints, NeedTheLease) {
+  const auto task = running();
+  CreateWaitpoint request{.execution_id = task.execution_id, .fence = {}};
+  expect_refused(request, ErrorCode::fence_required);
+  request.fence = task.fence;
+  request.attempt_index = 2;
+  expect_refused(request, ErrorCode::stale_lease);
+  request.attempt_index.reset();
+  request.expires_in_ms = -1;
+  expect_refused(request, ErrorCode::invalid_input);
+}
+
+// ---- reads ----
+
+TEST_P(Waitpoints, AreListedWithoutTheirTokens) {
+  suspend_new(all_of({single("a", {"x"}), single("b"), single("c", {"y"})}));
+  auto page = must(ListPendingWaitpoints{.execution_id = id(), .limit = 2});
+  ASSERT_EQ(page.waitpoints.size(), 2u);
+  ASSERT_TRUE(page.next_cursor);
+  const auto rest = must(ListPendingWaitpoints{.execution_id = id(), .after = page.next_cursor, .limit = 2});
+  ASSERT_EQ(rest.waitpoints.size(), 1u);
+  EXPECT_FALSE(rest.next_cursor);
+  page.waitpoints.push_back(rest.waitpoints[0]);
+  std::map<std::string, std::vector<std::string>> names;
+  for (const auto& each : page.waitpoints) names[each.waitpoint_key] = each.required_signal_names;
+  EXPECT_EQ(names, (std::map<std::string, std::vector<std::string>>{{"a", {"x"}}, {"b", {}}, {"c", {"y"}}}));
+  EXPECT_EQ(must(ReadWaitpointToken{id(), waitpoint(0).waitpoint_id}), waitpoint(0).waitpoint_token);
+  EXPECT_EQ(must(ReadWaitpointToken{id(), {}}), std::nullopt);
+  must(ResumeExecution{id()});
+  EXPECT_EQ(must(ReadWaitpointToken{id(), waitpoint(0).waitpoint_id}), std::nullopt);
+  EXPECT_TRUE(must(ListPendingWaitpoints{id()}).waitpoints.empty());
+  ExecutionId nobody = id();
+  nobody.uuid.bytes[9] ^= 1;
+  expect_error(ListPendingWaitpoints{nobody}, ErrorCode::execution_not_found);
+}
+
+TEST_P(Waitpoints, WhoIsSuspendedIsListed) {
+  std::vector<ExecutionId> all;
+  std::uint16_t partition = 0;
+  for (int i = 0; i < 3; ++i) {
+    suspend_new();
+    partition = id().partition;
+    all.push_back(id());
+    tick(1);
+  }
+  const auto ids = [](const SuspendedPage& page) {
+    std::vector<ExecutionId> found;
+    for (const auto& each : page.suspended) found.push_back(each.execution_id);
+    return found;
+  };
+  EXPECT_EQ(ids(must(ListSuspended{partition})), all);
+  const auto first = must(ListSuspended{.partition = partition, .limit = 2});
+  EXPECT_EQ(ids(first), (std::vector{all[0], all[1]}));
+  ASSERT_TRUE(first.next_cursor);
+  must(ResumeExecution{all[1]});
+  EXPECT_EQ(ids(must(ListSuspended{.partition = partition, .cursor = first.next_cursor})),
+            std::vector{all[2]});
+  EXPECT_TRUE(must(ListSuspended{.partition = partition, .limit = 0}).suspended.empty());
+  EXPECT_EQ(ids(must(ListSuspended{partition})), (std::vector{all[0], all[2]}));
+}
+
+}  // namespace
+}  // namespace flowfabric
