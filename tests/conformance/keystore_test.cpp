@@ -33,8 +33,9 @@ TEST_P(Secrets, AreRotatedWithGrace) {
   EXPECT_EQ(deliver(signal(waitpoint(), "a")).effect, SignalEffect::appended_to_waitpoint);
   rotate("k3", 'c', 20'000);
   EXPECT_EQ(deliver(signal(waitpoint(), "b")).effect, SignalEffect::appended_to_waitpoint);
-  EXPECT_EQ(must(ListWaitpointKids{}),
-            (WaitpointKids{.current_kid = "k3", .verifying = {{"k1", now() + 10'000}, {"k2", now() + 20'000}}}));
+  EXPECT_EQ(
+      must(ListWaitpointKids{}),
+      (WaitpointKids{.current_kid = "k3", .verifying = {{"k1", now() + 10'000}, {"k2", now() + 20'000}}}));
   tick(10'000);
   EXPECT_EQ(deliver(signal(waitpoint(), "a")).effect, SignalEffect::appended_to_waitpoint_duplicate)
       << "up to the last moment";
@@ -53,7 +54,8 @@ TEST_P(Secrets, AreRotatedWithGrace) {
 TEST_P(Secrets, AreNotReplacedUnderTheirName) {
   rotate("k2", 'b');
   EXPECT_TRUE(rotate("k2", 'b').noop);
-  EXPECT_EQ(expect_error(RotateWaitpointSecret{"k2", secret('c')}, ErrorCode::rotation_conflict).detail, "k2");
+  EXPECT_EQ(expect_error(RotateWaitpointSecret{"k2", secret('c')}, ErrorCode::rotation_conflict).detail,
+            "k2");
   expect_error(RotateWaitpointSecret{"", secret('c')}, ErrorCode::invalid_kid);
   for (const auto* hex : {"", "abc", "zz11"}) {
     expect_error(RotateWaitpointSecret{"k5", hex}, ErrorCode::invalid_secret_hex);

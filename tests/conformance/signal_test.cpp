@@ -32,15 +32,14 @@ TEST_P(Signals, NeedTheTokenOfTheirWaitpoint) {
   const auto first_id = id();
   const auto first = waitpoint();
   auto request = signal(first);
-  for (const auto& [token, code] :
-       {std::pair{std::string(), ErrorCode::missing_token},
-        {forged(first.waitpoint_token), ErrorCode::invalid_token},
-        {"k9" + first.waitpoint_token.substr(2), ErrorCode::invalid_token},
-        {first.waitpoint_token.substr(0, 40), ErrorCode::invalid_token},
-        {first.waitpoint_token + "0", ErrorCode::invalid_token},
-        {first.waitpoint_token.substr(3), ErrorCode::invalid_token},
-        {std::string("k1:") + std::string(64, 'z'), ErrorCode::invalid_token},
-        {std::string(100'000, ':'), ErrorCode::invalid_token}}) {
+  for (const auto& [token, code] : {std::pair{std::string(), ErrorCode::missing_token},
+                                    {forged(first.waitpoint_token), ErrorCode::invalid_token},
+                                    {"k9" + first.waitpoint_token.substr(2), ErrorCode::invalid_token},
+                                    {first.waitpoint_token.substr(0, 40), ErrorCode::invalid_token},
+                                    {first.waitpoint_token + "0", ErrorCode::invalid_token},
+                                    {first.waitpoint_token.substr(3), ErrorCode::invalid_token},
+                                    {std::string("k1:") + std::string(64, 'z'), ErrorCode::invalid_token},
+                                    {std::string(100'000, ':'), ErrorCode::invalid_token}}) {
     request.waitpoint_token = token;
     expect_unauthentic(request, code);
   }

@@ -40,15 +40,14 @@ TEST_P(Suspend, BlocksForTheReasonGiven) {
     BlockingReason reason;
   };
   using enum SuspensionReason;
-  for (const auto& [code, reason] :
-       {Case{waiting_for_approval, BlockingReason::waiting_for_approval},
-        Case{waiting_for_callback, BlockingReason::waiting_for_callback},
-        Case{waiting_for_tool_result, BlockingReason::waiting_for_tool_result},
-        Case{waiting_for_operator_review, BlockingReason::paused_by_operator},
-        Case{paused_by_policy, BlockingReason::paused_by_policy},
-        Case{paused_by_budget, BlockingReason::waiting_for_budget},
-        Case{step_boundary, BlockingReason::waiting_for_signal},
-        Case{manual_pause, BlockingReason::paused_by_operator}}) {
+  for (const auto& [code, reason] : {Case{waiting_for_approval, BlockingReason::waiting_for_approval},
+                                     Case{waiting_for_callback, BlockingReason::waiting_for_callback},
+                                     Case{waiting_for_tool_result, BlockingReason::waiting_for_tool_result},
+                                     Case{waiting_for_operator_review, BlockingReason::paused_by_operator},
+                                     Case{paused_by_policy, BlockingReason::paused_by_policy},
+                                     Case{paused_by_budget, BlockingReason::waiting_for_budget},
+                                     Case{step_boundary, BlockingReason::waiting_for_signal},
+                                     Case{manual_pause, BlockingReason::paused_by_operator}}) {
     auto request = suspension(running());
     request.reason_code = code;
     suspend(request);
@@ -196,8 +195,8 @@ TEST_P(Suspend, ATimeoutMayBeAMomentAgo) {
 }
 
 TEST_P(Suspend, TakesTheTimeoutOfThePolicy) {
-  suspend_new(single("k"),
-              {.suspension_policy = SuspensionPolicy{.default_timeout_ms = 500, .timeout_behavior = "expire"}});
+  suspend_new(single("k"), {.suspension_policy =
+                                SuspensionPolicy{.default_timeout_ms = 500, .timeout_behavior = "expire"}});
   EXPECT_EQ(seen().timeout_at, now() + 500);
   advance(500);
   EXPECT_EQ(now_in().public_state, PublicState::expired);

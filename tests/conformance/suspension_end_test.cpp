@@ -9,7 +9,8 @@ using enum SignalEffect;
 
 class SuspensionEnds : public SuspensionTest {
  protected:
-  void suspend_until(std::int64_t timeout, TimeoutBehavior behavior, ResumeCondition condition = single("k")) {
+  void suspend_until(std::int64_t timeout, TimeoutBehavior behavior,
+                     ResumeCondition condition = single("k")) {
     auto request = suspension(running(), std::move(condition));
     request.timeout_at = now() + timeout;
     request.timeout_behavior = behavior;

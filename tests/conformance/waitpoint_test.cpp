@@ -87,8 +87,8 @@ TEST_P(Waitpoints, MayLastForEver) {
 }
 
 TEST_P(Waitpoints, BelongToTheirAttempt) {
-  const auto first = running(retrying());
-  const auto made = make_waitpoint(first);
+  const auto first = running(retries(1));
+  const auto made = make_waitpoint(first, "k", 5 * kHour);
   fail(first);
   advance(kHour);
   const auto second = claim_one();

@@ -119,7 +119,7 @@ struct Database {
     if constexpr (std::is_same_v<typename Record::Key, ExecutionId>)
       return id;
     else
-      return {id.partition, id.uuid, 0};
+      return {.partition_key = id.partition, .execution_id = id.uuid};
   }
 
   template <class Event>

@@ -21,8 +21,9 @@ constexpr std::size_t kLargestCachedPayload = 4096;
 template <class Record>
 bool is_worth_caching(const Record* record) {
   // Sound because one process, through this one session, is all that ever changes the file.
-  // Read by readers only.
-  if constexpr (std::is_same_v<Record, Attempt> || std::is_same_v<Record, ExecutionTag> ||
+  // Read by readers only, or removed with their execution, unseen.
+  constexpr bool is_part = is_owned<Record> && !std::is_same_v<typename Record::Key, ExecutionId>;
+  if constexpr (is_part || std::is_same_v<Record, ExecutionTag> ||
                 std::is_same_v<Record, CancelBacklogMember>)
     return false;
   if constexpr (std::is_same_v<Record, ExecutionSpec>) {
