@@ -117,12 +117,10 @@ Result<Engine> Engine::open(const std::string& url, EngineOptions options) {
   try {
     auto secret = options.waitpoint_secret_hex;
     Engine engine(std::make_unique<Impl>(*std::move(store), std::move(options)));
-    // Nobody can be suspended without a secret. Trouble with it shows when somebody is.
-    const auto kids = engine.call(ListWaitpointKids{});
-    if (kids && !kids->current_kid) {
-      static_cast<void>(engine.call(SeedWaitpointSecret{
-          .secret_hex = secret.empty() ? engine::random_secret_hex() : std::move(secret)}));
-    }
+    // Nobody can be suspended without a secret: the first engine on a store installs one. Trouble with it
+    // shows when somebody is suspended.
+    if (secret.empty()) secret = engine::random_secret_hex();
+    static_cast<void>(engine.call(SeedWaitpointSecret{.secret_hex = std::move(secret)}));
     return engine;
   } catch (const store::StoreFailure& failure) {
     return std::unexpected(failure.error);
