@@ -80,7 +80,7 @@ TEST_F(PostgresMigrate, SeveralAtOnceDoItOnce) {
   }
   EXPECT_EQ(applied, 1);
   EXPECT_EQ(server_.query("select version, name from ff_migration_annotation", "jobs"),
-            (PostgresConnection::Rows{{"1", "foundations"}, {"2", "flows"}}));
+            (PostgresConnection::Rows{{"1", "foundations"}, {"2", "flows"}, {"3", "suspension"}}));
   expect_works(url);
 }
 
