@@ -60,7 +60,8 @@ bool is_accepted(const HmacKey& key, std::int64_t now_ms) {
 
 Result<SecretSeeded> seed_secret(Unit& unit, const SeedWaitpointSecret& request, Context& at) {
   if (!is_kid(request.kid)) {
-    return fail_with(ErrorCode::invalid_kid, "", "A kid is not empty and has no colon.");
+    return fail_with(ErrorCode::invalid_kid, "",
+                     "A kid is 1 to 128 visible ASCII characters without a colon.");
   }
   auto secret = bytes_from_hex(request.secret_hex);
   if (!secret || request.secret_hex.size() != kSeedDigits) {
@@ -80,7 +81,8 @@ Result<SecretSeeded> seed_secret(Unit& unit, const SeedWaitpointSecret& request,
 
 Result<SecretRotated> rotate_secret(Unit& unit, const RotateWaitpointSecret& request, Context& at) {
   if (!is_kid(request.new_kid)) {
-    return fail_with(ErrorCode::invalid_kid, "", "A kid is not empty and has no colon.");
+    return fail_with(ErrorCode::invalid_kid, "",
+                     "A kid is 1 to 128 visible ASCII characters without a colon.");
   }
   auto secret = bytes_from_hex(request.new_secret_hex);
   if (!secret) {

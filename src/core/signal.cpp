@@ -79,8 +79,7 @@ Result<void> check_content(const DeliverSignal& request) {
                                    {"source_identity", &request.source_identity},
                                    {"target_scope", &request.target_scope},
                                    {"payload_encoding", &request.payload_encoding},
-                                   {"correlation_id", &request.correlation_id},
-                                   {"idempotency_key", &request.idempotency_key}}) {
+                                   {"correlation_id", &request.correlation_id}}) {
     if (auto ok = check_text(name, *text); !ok) return ok;
   }
   return {};
@@ -158,6 +157,9 @@ void remember(Unit& unit, const DeliverSignal& request, const SignalId& signal_i
 Result<SignalDelivered> accept(Unit& unit, const DeliverSignal& request, Context& at) {
   const auto& id = request.execution_id;
   const auto key = waitpoint_key(id, request.waitpoint_id);
+  if (auto ok = check_text("idempotency_key", request.idempotency_key); !ok) {
+    return std::unexpected(ok.error());
+  }
   if (looks_for_duplicates(request)) {
     const auto* known = unit.find<SignalDedup>(dedup_key(request));
     if (known && known->expires_at_ms > at.now_ms) {
@@ -210,7 +212,8 @@ void want_for(Unit& unit, const DeliverSignal& request) {
   if (const auto parts = split_token(request.waitpoint_token)) {
     unit.want<HmacKey>({std::string(parts->kid)});
   }
-  if (looks_for_duplicates(request)) unit.want<SignalDedup>(dedup_key(request));
+  const bool is_text = check_text("idempotency_key", request.idempotency_key).has_value();
+  if (is_text && looks_for_duplicates(request)) unit.want<SignalDedup>(dedup_key(request));
 }
 
 Result<SignalDelivered> deliver_signal(Unit& unit, const DeliverSignal& request, Context& at) {

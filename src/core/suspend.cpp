@@ -343,7 +343,7 @@ void want_for(Unit& unit, const SuspendExecution& request) {
   for (const auto& binding : request.waitpoints) {
     if (binding.waitpoint_id) unit.want<Waitpoint>(waitpoint_key(id, *binding.waitpoint_id));
   }
-  if (!request.idempotency_key.empty()) {
+  if (!request.idempotency_key.empty() && check_text("idempotency_key", request.idempotency_key)) {
     unit.want<SuspendDedup>({id.partition, id.uuid, request.idempotency_key});
   }
 }

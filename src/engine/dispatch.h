@@ -206,8 +206,7 @@ inline void want(core::Unit& unit, const SuspendExecution& request, const Partit
 inline void want(core::Unit& unit, const DeliverSignal& request, const PartitionCounts&) {
   core::want_for(unit, request);
 }
-inline void want(core::Unit& unit, const SeedWaitpointSecret& request, const PartitionCounts&) {
-  unit.want<HmacKey>({request.kid});
+inline void want(core::Unit& unit, const SeedWaitpointSecret&, const PartitionCounts&) {
   unit.want<Keystore>({});
 }
 inline FlowKey flow_key(const FlowId& id, const PartitionCounts& partitions) {

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kDigestLength = 64;
 constexpr std::size_t kFingerprintLength = 16;
+constexpr std::size_t kMaxKidLength = 128;
 
 // -1: not a hex digit.
 int digit_of(char c) {
@@ -38,7 +39,7 @@ std::string token_fingerprint(std::string_view token) {
 
 std::optional<TokenParts> split_token(std::string_view token) {
   const auto colon = token.find(':');
-  if (colon == token.npos || colon == 0) return std::nullopt;
+  if (colon == token.npos || !is_kid(token.substr(0, colon))) return std::nullopt;
   const auto digest = token.substr(colon + 1);
   const bool is_hex = std::ranges::all_of(digest, [](char c) { return digit_of(c) >= 0; });
   if (digest.size() != kDigestLength || !is_hex) return std::nullopt;
@@ -46,7 +47,8 @@ std::optional<TokenParts> split_token(std::string_view token) {
 }
 
 bool is_kid(std::string_view kid) {
-  return !kid.empty() && kid.find(':') == kid.npos;
+  return !kid.empty() && kid.size() <= kMaxKidLength &&
+         std::ranges::all_of(kid, [](char c) { return c > ' ' && c <= '~' && c != ':'; });
 }
 
 std::optional<std::string> bytes_from_hex(std::string_view hex) {

@@ -22,7 +22,7 @@ struct TokenParts {
 // Split at the first colon. Absent: no kid, or not exactly 64 hex digits behind it.
 std::optional<TokenParts> split_token(std::string_view token);
 
-// A kid is not empty and has no colon.
+// A kid is 1 to 128 visible characters of ASCII without a colon: it comes from outside and is looked up.
 bool is_kid(std::string_view kid);
 // The bytes that pairs of hex digits stand for; absent: not such.
 std::optional<std::string> bytes_from_hex(std::string_view hex);

@@ -32,14 +32,17 @@ TEST_P(Signals, NeedTheTokenOfTheirWaitpoint) {
   const auto first_id = id();
   const auto first = waitpoint();
   auto request = signal(first);
-  for (const auto& [token, code] : {std::pair{std::string(), ErrorCode::missing_token},
-                                    {forged(first.waitpoint_token), ErrorCode::invalid_token},
-                                    {"k9" + first.waitpoint_token.substr(2), ErrorCode::invalid_token},
-                                    {first.waitpoint_token.substr(0, 40), ErrorCode::invalid_token},
-                                    {first.waitpoint_token + "0", ErrorCode::invalid_token},
-                                    {first.waitpoint_token.substr(3), ErrorCode::invalid_token},
-                                    {std::string("k1:") + std::string(64, 'z'), ErrorCode::invalid_token},
-                                    {std::string(100'000, ':'), ErrorCode::invalid_token}}) {
+  for (const auto& [token, code] :
+       {std::pair{std::string(), ErrorCode::missing_token},
+        {forged(first.waitpoint_token), ErrorCode::invalid_token},
+        {"k9" + first.waitpoint_token.substr(2), ErrorCode::invalid_token},
+        {first.waitpoint_token.substr(0, 40), ErrorCode::invalid_token},
+        {first.waitpoint_token + "0", ErrorCode::invalid_token},
+        {first.waitpoint_token.substr(3), ErrorCode::invalid_token},
+        {std::string("k1:") + std::string(64, 'z'), ErrorCode::invalid_token},
+        {"\xff\xfe" + first.waitpoint_token.substr(2), ErrorCode::invalid_token},
+        {std::string("k\0", 2) + first.waitpoint_token.substr(2), ErrorCode::invalid_token},
+        {std::string(100'000, ':'), ErrorCode::invalid_token}}) {
     request.waitpoint_token = token;
     expect_unauthentic(request, code);
   }
@@ -67,6 +70,17 @@ TEST_P(Signals, SayNothingOfWhatRuns) {
   expect_error(request, ErrorCode::invalid_token);
   request.execution_id.uuid.bytes[5] ^= 1;
   expect_error(request, ErrorCode::execution_not_found);
+}
+
+TEST_P(Signals, HaveKeysThatAreTexts) {
+  const auto task = running();
+  auto broken = suspension(task);
+  broken.idempotency_key = "\xff";
+  expect_refused(broken, ErrorCode::invalid_input);
+  suspend(suspension(task));
+  auto request = signal(waitpoint());
+  request.idempotency_key = std::string("a\0b\xff", 4);
+  expect_refused(request, ErrorCode::invalid_input);
 }
 
 // ---- conditions ----
