@@ -24,9 +24,10 @@ int run(const Options& options, Scenario<Options> scenario) {
   return 0;
 }
 
-// A scenario of flows, with the options that all of them have.
-CLI::App* add_flow_bench(CLI::App& bench, Action& chosen, const std::string& name, const std::string& help,
-                         std::shared_ptr<FlowBenchOptions> options, Scenario<FlowBenchOptions> scenario) {
+// A scenario with the options that all of them have.
+template <class Options>
+CLI::App* add_scenario(CLI::App& bench, Action& chosen, const std::string& name, const std::string& help,
+                       std::shared_ptr<Options> options, Scenario<Options> scenario) {
   auto* command = bench.add_subcommand(name, help);
   command->add_option("--store", options->store, kStoreHelp)->capture_default_str();
   command->add_option("--in-flight", options->in_flight, "Operations each worker keeps outstanding")
@@ -38,34 +39,52 @@ CLI::App* add_flow_bench(CLI::App& bench, Action& chosen, const std::string& nam
   return command;
 }
 
+void add_workers(CLI::App& command, int& workers) {
+  command.add_option("--workers", workers, "How many workers")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+}
+
 void add_flow_benches(CLI::App& bench, Action& chosen) {
   auto options = std::make_shared<FlowBenchOptions>();
-  auto* chain = add_flow_bench(bench, chosen, "flow-chain",
-                               "Flows whose nodes follow one after the other, each claimed and completed.",
-                               options, bench_flow_chain);
+  auto* chain = add_scenario(bench, chosen, "flow-chain",
+                             "Flows whose nodes follow one after the other, each claimed and completed.",
+                             options, bench_flow_chain);
   chain->add_option("--nodes", options->nodes, "Nodes of a flow")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   chain->add_option("--flows", options->flows, "How many flows")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}))
       ->capture_default_str();
-  chain->add_option("--workers", options->workers, "How many workers")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  auto* wide = add_flow_bench(bench, chosen, "fan-in", "Many upstreams of one join, completed one by one.",
-                              options, bench_fan_in);
+  add_workers(*chain, options->workers);
+  auto* wide = add_scenario(bench, chosen, "fan-in", "Many upstreams of one join, completed one by one.",
+                            options, bench_fan_in);
   wide->add_option("--upstreams", options->upstreams, "How many upstreams")
       ->check(CLI::Range(std::int64_t{4}, std::int64_t{20'000}))
       ->capture_default_str();
-  auto* race = add_flow_bench(bench, chosen, "quorum-cancel",
-                              "One of many running siblings wins, and the others are cancelled.", options,
-                              bench_quorum_cancel);
+  auto* race = add_scenario(bench, chosen, "quorum-cancel",
+                            "One of many running siblings wins, and the others are cancelled.", options,
+                            bench_quorum_cancel);
   race->add_option("--siblings", options->siblings, "How many run")
       ->check(CLI::Range(std::int64_t{2}, std::int64_t{9'999}))
       ->capture_default_str();
   race->add_option("--rounds", options->rounds, "How many races")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
+}
+
+void add_suspend_bench(CLI::App& bench, Action& chosen) {
+  auto options = std::make_shared<SuspendBenchOptions>();
+  auto* command = add_scenario(bench, chosen, "suspend-resume",
+                               "A worker suspends, a signal comes, and a worker that waits goes on.", options,
+                               bench_suspend_resume);
+  command->add_option("--idle-cycles", options->idle_cycles, "How many cycles one at a time, for the latency")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}))
+      ->capture_default_str();
+  command->add_option("--cycles", options->cycles, "How many cycles with many in flight, for the throughput")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}))
+      ->capture_default_str();
+  add_workers(*command, options->workers);
 }
 
 }  // namespace
@@ -79,18 +98,19 @@ void add_bench(CLI::App& app, Action& chosen) {
   lifecycle->add_option("--tasks", options->tasks, "How many tasks")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}))
       ->capture_default_str();
-  lifecycle->add_option("--workers", options->workers, "How many workers")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+  add_workers(*lifecycle, options->workers);
   lifecycle->add_option("--in-flight", options->in_flight, "Operations each worker keeps outstanding")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   lifecycle->add_option("--payload-bytes", options->payload_bytes, "Input size of a task")
       ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
+  lifecycle->add_flag("--limited", options->limited,
+                      "Put every task under a budget and a quota policy that are never reached");
   lifecycle->add_flag("--json", options->json, "Print one JSON object");
   lifecycle->callback([options, &chosen] { chosen = [options] { return run(*options, bench_lifecycle); }; });
   add_flow_benches(*bench, chosen);
+  add_suspend_bench(*bench, chosen);
 }
 
 }  // namespace flowfabric::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,6 +27,18 @@ class Gate {
  private:
   std::atomic<int> open_{0};
 };
+
+using SteadyClock = std::chrono::steady_clock;
+
+inline double seconds_since(SteadyClock::time_point start) {
+  return std::chrono::duration<double>(SteadyClock::now() - start).count();
+}
+inline std::int64_t micros_since(SteadyClock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(SteadyClock::now() - start).count();
+}
+inline std::uint32_t latency_since(SteadyClock::time_point start) {
+  return static_cast<std::uint32_t>(micros_since(start));
+}
 
 struct Percentiles {
   double p50{};
@@ -61,6 +74,8 @@ struct BenchReport {
 
   double throughput() const { return static_cast<double>(tasks) / seconds; }
 };
+// As three figures: `name`_ms_p50 and so on.
+void add_figures(BenchReport& report, const std::string& name, const Percentiles& latency);
 std::string to_json(const BenchReport& report);
 std::string to_table(const BenchReport& report);
 
@@ -84,22 +99,33 @@ class BenchStore {
   std::unique_ptr<Engine> engine_;
 };
 
+// What every scenario has but the lifecycle, which has more.
+struct BenchOptions {
+  std::string store{"sqlite:flowfabric-bench.db"};
+  bool json{false};
+  int workers{16};
+  int in_flight{32};
+};
+// A report without latencies and figures of its own.
+BenchReport report_of(BenchStore& store, const BenchOptions& options, const std::string& scenario,
+                      std::int64_t tasks, double seconds);
+// The error of a benchmark that found the engine wrong.
+std::unexpected<Error> wrong(const std::string& what);
+Result<void> expect_count(Engine& engine, const std::string& lane, PublicState state, std::int64_t count);
+
 struct LifecycleOptions {
   std::string store{"sqlite:flowfabric-bench.db"};
   std::int64_t tasks{50'000};
   int workers{16};
   int in_flight{32};
+  bool limited{false};
   int payload_bytes{256};
   bool json{false};
 };
 // Submit, claim and complete `tasks` tasks; afterwards every one must have been completed exactly once.
 Result<BenchReport> bench_lifecycle(BenchStore& store, const LifecycleOptions& options);
 
-struct FlowBenchOptions {
-  std::string store{"sqlite:flowfabric-bench.db"};
-  bool json{false};
-  int workers{16};
-  int in_flight{32};
+struct FlowBenchOptions : BenchOptions {
   int nodes{10};                   // flow-chain
   std::int64_t flows{1000};        // flow-chain
   std::int64_t upstreams{10'000};  // fan-in
@@ -112,5 +138,13 @@ Result<BenchReport> bench_flow_chain(BenchStore& store, const FlowBenchOptions& 
 Result<BenchReport> bench_fan_in(BenchStore& store, const FlowBenchOptions& options);
 // One of many running siblings wins: when are all the others cancelled?
 Result<BenchReport> bench_quorum_cancel(BenchStore& store, const FlowBenchOptions& options);
+
+struct SuspendBenchOptions : BenchOptions {
+  std::int64_t idle_cycles{500};
+  std::int64_t cycles{20'000};
+};
+// A worker suspends, somebody outside signals, and a worker that waits in a claim goes on: first one at a
+// time on an idle engine, then many at once.
+Result<BenchReport> bench_suspend_resume(BenchStore& store, const SuspendBenchOptions& options);
 
 }  // namespace flowfabric::cli

@@ -1,5 +1,4 @@
 // Benchmarks of flows: long ones, wide ones, and races.
-#include <chrono>
 #include <mutex>
 #include <thread>
 
@@ -9,19 +8,9 @@ namespace flowfabric::cli {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr const char* kLane = "bench";
 constexpr std::uint32_t kMostClaimed = 256;
 constexpr std::int64_t kMostSubmittedUpstreams = 9'999;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-std::uint32_t micros_since(Clock::time_point start) {
-  return static_cast<std::uint32_t>(seconds_since(start) * 1e6);
-}
 
 FlowNode node(const std::string& name) {
   return {.name = name, .execution = {.lane_id = kLane, .execution_kind = name}, .join = {}};
@@ -53,40 +42,6 @@ Result<std::vector<ClaimedTask>> claim(Engine& engine, const std::string& worker
                                        const std::string& lane = kLane) {
   return engine.call(ClaimTasks{
       .worker_id = worker, .lanes = {lane}, .max_tasks = most, .lease_ttl_ms = 600'000, .wait_ms = 100});
-}
-
-std::unexpected<Error> wrong(const std::string& what) {
-  return fail_with(ErrorCode::invariant_violation, what,
-                   "The engine lost or repeated work. Please report this.");
-}
-
-Result<void> expect_count(Engine& engine, PublicState state, std::int64_t count) {
-  const auto counts = engine.call(CountLane{.lane_id = kLane});
-  if (!counts) return std::unexpected(counts.error());
-  const auto it = counts->find(state);
-  if (it != counts->end() && it->second == count) return {};
-  return wrong("not as many executions as expected are " +
-               std::string(state == PublicState::completed ? "completed" : "cancelled"));
-}
-
-BenchReport report_of(BenchStore& store, const FlowBenchOptions& options, const std::string& scenario,
-                      std::int64_t tasks, double seconds) {
-  const auto stats = store.engine().stats();
-  return {.scenario = scenario,
-          .store = store::redacted_url(options.store),
-          .tasks = tasks,
-          .workers = options.workers,
-          .in_flight = options.in_flight,
-          .payload_bytes = 0,
-          .seconds = seconds,
-          .submit = {},
-          .start = {},
-          .complete = {},
-          .mean_batch = static_cast<double>(stats.operations) /
-                        static_cast<double>(std::max<std::uint64_t>(stats.batches, 1)),
-          .largest_batch = stats.largest_batch,
-          .database = store.database_cost(tasks),
-          .figures = {}};
 }
 
 // Workers that submit chains, and claim and complete whatever is there.
@@ -130,9 +85,9 @@ class Chains {
 
   template <class Request>
   void post(Request request, std::uint32_t& latency, Gate& gate) {
-    const auto began = Clock::now();
+    const auto began = SteadyClock::now();
     engine_.post(std::move(request), [this, &latency, &gate, began](const auto& answer) {
-      latency = micros_since(began);
+      latency = latency_since(began);
       if (!answer) ++refused_;
       gate.done();
     });
@@ -173,7 +128,7 @@ class Chains {
 // Completes them in windows and says when each window was answered.
 Result<void> complete_in_windows(Engine& engine, std::int64_t tasks, std::uint32_t window,
                                  std::vector<double>& answered_at) {
-  const auto start = Clock::now();
+  const auto start = SteadyClock::now();
   for (std::int64_t done = 0; done < tasks;) {
     const auto claimed = claim(engine, "worker", window);
     if (!claimed) return std::unexpected(claimed.error());
@@ -220,7 +175,7 @@ Result<void> add_upstream(Engine& engine, const FlowSubmission& flow, std::int64
 
 // Waits until so many cancellations have been written down behind `after`, and moves it behind them.
 Result<void> await_cancels(Engine& engine, std::int64_t& after, std::int64_t count) {
-  const auto until = Clock::now() + std::chrono::seconds(60);
+  const auto until = SteadyClock::now() + std::chrono::seconds(60);
   for (std::int64_t seen = 0; seen < count;) {
     const auto events = engine.call(ReadCompletions{.after = after, .limit = 1000});
     if (!events) return std::unexpected(events.error());
@@ -228,7 +183,7 @@ Result<void> await_cancels(Engine& engine, std::int64_t& after, std::int64_t cou
       seen += event.outcome == TerminalOutcome::cancelled ? 1 : 0;
       after = event.event_id;
     }
-    if (Clock::now() > until) return wrong("siblings were not cancelled");
+    if (SteadyClock::now() > until) return wrong("siblings were not cancelled");
     if (events->empty()) std::this_thread::sleep_for(std::chrono::microseconds(500));
   }
   return {};
@@ -238,11 +193,12 @@ Result<void> await_cancels(Engine& engine, std::int64_t& after, std::int64_t cou
 
 Result<BenchReport> bench_flow_chain(BenchStore& store, const FlowBenchOptions& options) {
   Chains chains(store.engine(), options);
-  const auto start = Clock::now();
+  const auto start = SteadyClock::now();
   if (!chains.run()) return wrong("operations were refused");
   const auto seconds = seconds_since(start);
   auto report = report_of(store, options, "flow-chain", options.flows, seconds);
-  if (auto ok = expect_count(store.engine(), PublicState::completed, options.flows * options.nodes); !ok) {
+  if (auto ok = expect_count(store.engine(), kLane, PublicState::completed, options.flows * options.nodes);
+      !ok) {
     return std::unexpected(ok.error());
   }
   report.submit = percentiles(chains.submit);
@@ -261,7 +217,7 @@ Result<BenchReport> bench_fan_in(BenchStore& store, const FlowBenchOptions& opti
     if (auto ok = add_upstream(engine, *flow, i); !ok) return std::unexpected(ok.error());
   }
   std::vector<double> answered;
-  const auto start = Clock::now();
+  const auto start = SteadyClock::now();
   if (auto ok =
           complete_in_windows(engine, submitted, static_cast<std::uint32_t>(options.in_flight), answered);
       !ok) {
@@ -295,7 +251,7 @@ Result<BenchReport> bench_quorum_cancel(BenchStore& store, const FlowBenchOption
   auto& engine = store.engine();
   std::vector<std::uint32_t> latencies;
   std::int64_t after = 0;
-  const auto start = Clock::now();
+  const auto start = SteadyClock::now();
   for (int round = 0; round < options.rounds; ++round) {
     const auto flow =
         engine.call(fan_in(options.siblings, {JoinKind::any_of, 0, OnSatisfied::cancel_remaining}));
@@ -306,23 +262,21 @@ Result<BenchReport> bench_quorum_cancel(BenchStore& store, const FlowBenchOption
       if (!claimed) return std::unexpected(claimed.error());
       running.insert(running.end(), claimed->begin(), claimed->end());
     }
-    const auto fired = Clock::now();
+    const auto fired = SteadyClock::now();
     const auto won = engine.call(CompleteExecution{
         .execution_id = running[0].execution_id, .fence = running[0].fence, .result = "first"});
     if (!won) return std::unexpected(won.error());
     if (auto ok = await_cancels(engine, after, options.siblings - 1); !ok) return std::unexpected(ok.error());
-    latencies.push_back(micros_since(fired));
+    latencies.push_back(latency_since(fired));
   }
   const auto seconds = seconds_since(start);
-  if (auto ok = expect_count(engine, PublicState::cancelled, options.rounds * (options.siblings - 1)); !ok) {
+  if (auto ok = expect_count(engine, kLane, PublicState::cancelled, options.rounds * (options.siblings - 1));
+      !ok) {
     return std::unexpected(ok.error());
   }
   auto report = report_of(store, options, "quorum-cancel", options.rounds, seconds);
-  const auto all_cancelled = percentiles(latencies);
-  report.figures = {{"siblings", static_cast<double>(options.siblings)},
-                    {"all_cancelled_ms_p50", all_cancelled.p50},
-                    {"all_cancelled_ms_p95", all_cancelled.p95},
-                    {"all_cancelled_ms_p99", all_cancelled.p99}};
+  report.figures = {{"siblings", static_cast<double>(options.siblings)}};
+  add_figures(report, "all_cancelled", percentiles(latencies));
   return report;
 }
 

@@ -8,13 +8,7 @@ namespace flowfabric::cli {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr const char* kLane = "bench";
-
-std::int64_t micros_since(Clock::time_point start) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start).count();
-}
 
 // The task's number is its id's low bits, so that a claimed task says which one it is.
 ExecutionId id_of(std::int64_t task) {
@@ -31,10 +25,35 @@ std::int64_t task_of(const ExecutionId& id) {
   return task;
 }
 
+// Limits that are checked and counted, and never reached.
+const BudgetId kBudget{uuid_v7(1, 0, 1)};
+const QuotaPolicyId kQuota{uuid_v7(2, 0, 2)};
+
+Result<void> make_limits(Engine& engine) {
+  const auto budget = engine.call(CreateBudget{.budget_id = kBudget,
+                                               .scope_type = "tenant",
+                                               .scope_id = "bench",
+                                               .dimensions = {"tokens"},
+                                               .hard_limits = {1'000'000'000},
+                                               .soft_limits = {0}});
+  if (!budget) return std::unexpected(budget.error());
+  const auto quota = engine.call(CreateQuotaPolicy{.quota_policy_id = kQuota,
+                                                   .window_seconds = 1,
+                                                   .max_requests_per_window = 1'000'000'000,
+                                                   .max_concurrent = 1'000'000});
+  if (!quota) return std::unexpected(quota.error());
+  return {};
+}
+
+ExecutionPolicy policy_for(const LifecycleOptions& options) {
+  if (!options.limited) return {};
+  return {.budget_ids = {kBudget}, .quota_policy_id = kQuota};
+}
+
 struct Shared {
   Engine& engine;
   const LifecycleOptions& options;
-  Clock::time_point start{Clock::now()};
+  SteadyClock::time_point start{SteadyClock::now()};
   std::vector<std::int64_t> submitted_at;  // by task, microseconds since start
   std::atomic<std::int64_t> next_task{0};
   std::atomic<std::int64_t> completed{0};
@@ -66,9 +85,9 @@ class Worker {
   // Starts an operation; its latency is written down when it is answered.
   template <class Request>
   void post(Request request, std::uint32_t& latency) {
-    const auto began = Clock::now();
+    const auto began = SteadyClock::now();
     shared_.engine.post(std::move(request), [this, &latency, began](const auto& answer) {
-      latency = static_cast<std::uint32_t>(micros_since(began));
+      latency = latency_since(began);
       if (!answer) ++shared_.refused;
       gate_.done();
     });
@@ -88,7 +107,8 @@ class Worker {
       post(CreateExecution{.execution_id = id_of(window[i]),
                            .lane_id = kLane,
                            .execution_kind = "bench",
-                           .input = payload_},
+                           .input = payload_,
+                           .policy = policy_for(shared_.options)},
            latency[i]);
     }
     gate_.wait();
@@ -134,10 +154,6 @@ class Worker {
 
 // Every task has exactly one completion, a success, and the lane holds nothing else.
 Result<void> verify(Engine& engine, std::int64_t tasks) {
-  const auto wrong = [](const std::string& what) {
-    return fail_with(ErrorCode::invariant_violation, what,
-                     "The engine lost or repeated work. Please report this.");
-  };
   std::vector<bool> seen(static_cast<std::size_t>(tasks), false);
   std::int64_t total = 0;
   for (std::int64_t after = 0;;) {
@@ -168,6 +184,9 @@ Result<void> verify(Engine& engine, std::int64_t tasks) {
 
 Result<BenchReport> bench_lifecycle(BenchStore& store, const LifecycleOptions& options) {
   auto& engine = store.engine();
+  if (options.limited) {
+    if (auto ok = make_limits(engine); !ok) return std::unexpected(ok.error());
+  }
   Shared shared{.engine = engine, .options = options};
   shared.submitted_at.resize(static_cast<std::size_t>(options.tasks));
   std::vector<std::unique_ptr<Worker>> workers;
@@ -175,7 +194,7 @@ Result<BenchReport> bench_lifecycle(BenchStore& store, const LifecycleOptions& o
   std::vector<std::thread> threads;
   for (auto& worker : workers) threads.emplace_back([&worker] { worker->run(); });
   for (auto& thread : threads) thread.join();
-  const double seconds = static_cast<double>(micros_since(shared.start)) / 1e6;
+  const double seconds = seconds_since(shared.start);
   if (shared.refused > 0) {
     return fail_with(ErrorCode::unavailable, std::to_string(shared.refused) + " operations were refused",
                      "The engine refused work during the benchmark; its figures would mean nothing.");
@@ -192,7 +211,7 @@ Result<BenchReport> bench_lifecycle(BenchStore& store, const LifecycleOptions& o
     start.insert(start.end(), worker->start_latency.begin(), worker->start_latency.end());
     complete.insert(complete.end(), worker->complete_latency.begin(), worker->complete_latency.end());
   }
-  return BenchReport{.scenario = "lifecycle",
+  return BenchReport{.scenario = options.limited ? "lifecycle with limits" : "lifecycle",
                      .store = store::redacted_url(options.store),
                      .tasks = options.tasks,
                      .workers = options.workers,

@@ -27,6 +27,46 @@ Percentiles percentiles(std::vector<std::uint32_t>& microseconds) {
   return {at(0.50), at(0.95), at(0.99)};
 }
 
+void add_figures(BenchReport& report, const std::string& name, const Percentiles& latency) {
+  report.figures.emplace_back(name + "_ms_p50", latency.p50);
+  report.figures.emplace_back(name + "_ms_p95", latency.p95);
+  report.figures.emplace_back(name + "_ms_p99", latency.p99);
+}
+
+BenchReport report_of(BenchStore& store, const BenchOptions& options, const std::string& scenario,
+                      std::int64_t tasks, double seconds) {
+  const auto stats = store.engine().stats();
+  return {.scenario = scenario,
+          .store = store::redacted_url(options.store),
+          .tasks = tasks,
+          .workers = options.workers,
+          .in_flight = options.in_flight,
+          .payload_bytes = 0,
+          .seconds = seconds,
+          .submit = {},
+          .start = {},
+          .complete = {},
+          .mean_batch = static_cast<double>(stats.operations) /
+                        static_cast<double>(std::max<std::uint64_t>(stats.batches, 1)),
+          .largest_batch = stats.largest_batch,
+          .database = store.database_cost(tasks),
+          .figures = {}};
+}
+
+std::unexpected<Error> wrong(const std::string& what) {
+  return fail_with(ErrorCode::invariant_violation, what,
+                   "The engine lost or repeated work. Please report this.");
+}
+
+Result<void> expect_count(Engine& engine, const std::string& lane, PublicState state, std::int64_t count) {
+  const auto counts = engine.call(CountLane{.lane_id = lane});
+  if (!counts) return std::unexpected(counts.error());
+  const auto it = counts->find(state);
+  if (it != counts->end() && it->second == count) return {};
+  return wrong("not as many executions as expected are " +
+               std::string(state == PublicState::completed ? "completed" : "cancelled"));
+}
+
 std::string to_json(const BenchReport& report) {
   boost::json::object object{{"scenario", report.scenario},
                              {"store", report.store},
@@ -58,7 +98,7 @@ std::string to_table(const BenchReport& report) {
     return fmt::format("  {:<9} {:>9.3f} {:>9.3f} {:>9.3f}\n", name, latency.p50, latency.p95, latency.p99);
   };
   std::string figures;
-  for (const auto& [name, value] : report.figures) figures += fmt::format("  {}: {:.2f}\n", name, value);
+  for (const auto& [name, value] : report.figures) figures += fmt::format("  {}: {:.6g}\n", name, value);
   return fmt::format("{} on {}: {} tasks, {} workers, {} in flight each, {} payload bytes, {} cores\n",
                      report.scenario, report.store, report.tasks, report.workers, report.in_flight,
                      report.payload_bytes, std::thread::hardware_concurrency()) +

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
-#include "flowfabric/engine.h"
+#include "cli/open_engine.h"
 #include "store/store.h"
 #include "store/url.h"
 
@@ -35,7 +35,7 @@ Result<StoreReport> examine(const DoctorOptions& options) {
   if (auto exists = check_exists(options.store); !exists) return std::unexpected(exists.error());
   EngineOptions engine_options;
   engine_options.clock_interval = std::chrono::milliseconds(0);
-  auto engine = Engine::open(options.store, std::move(engine_options));
+  auto engine = open_engine(options.store, std::move(engine_options));
   if (!engine) return std::unexpected(engine.error());
   return engine->call(CheckStore{.repair = options.repair});
 }
@@ -73,7 +73,9 @@ std::string to_text(const StoreReport& report, const DoctorOptions& options) {
 
 void add_doctor(CLI::App& app, Action& chosen) {
   auto* command = app.add_subcommand("doctor", "Check that the records of a store fit together.");
-  command->footer("Exit code: 0 nothing is wrong (any more), 1 something is, 2 the store cannot be checked.");
+  command->footer(
+      "Exit code: 0 nothing is wrong (any more), 1 something is, 2 the store cannot be checked.\n" +
+      std::string(kSecretHelp));
   auto options = std::make_shared<DoctorOptions>();
   command->add_option("--store", options->store, "Store URL, for example sqlite:flowfabric.db")->required();
   command->add_flag("--repair", options->repair, "Mend what follows from the rest of the records");

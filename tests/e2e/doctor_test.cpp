@@ -31,6 +31,13 @@ class Doctor : public testing::Test {
   }
 
   static Ended run(const std::string& arguments) { return run_program("doctor " + arguments); }
+  // With the variables of the environment that this test has set.
+  Ended examine_with(const char* variable, const std::string& value) const {
+    setenv(variable, value.c_str(), 1);
+    auto ended = examine();
+    unsetenv(variable);
+    return ended;
+  }
   Ended examine(const std::string& flags = "") const { return run("--store '" + url_ + "' " + flags); }
 
   void damage(const char* sql) const {
@@ -130,6 +137,40 @@ TEST_F(Doctor, IsInTroubleWithAStoreThatItCannotOpen) {
     EXPECT_TRUE(has(ended.said, words)) << ended.said;
   }
   EXPECT_FALSE(std::filesystem::exists(missing)) << "it makes no store";
+}
+
+// The secret for waitpoint tokens comes from the environment, or from a file that it names. The store has one
+// already, which stays.
+TEST_F(Doctor, TakesTheSecretFromTheEnvironment) {
+  const std::string secret(64, 'e');
+  const auto file = folder_.file("secret");
+  std::ofstream(file) << secret << "\n";
+  for (const auto& ended : {examine_with("FF_WAITPOINT_HMAC_SECRET", secret),
+                            examine_with("FF_WAITPOINT_HMAC_SECRET_FILE", file)}) {
+    EXPECT_EQ(ended.code, 0) << ended.said;
+    EXPECT_TRUE(has(ended.said, "not the one that the store has for kid k1")) << ended.said;
+    EXPECT_TRUE(has(ended.said, "nothing is wrong")) << ended.said;
+    EXPECT_FALSE(has(ended.said, "eeee")) << "it shows the secret";
+  }
+}
+
+TEST_F(Doctor, IsInTroubleWithASecretThatIsNone) {
+  const auto empty = folder_.file("empty");
+  std::ofstream(empty) << "\n";
+  const auto garbage = folder_.file("garbage");
+  std::ofstream(garbage) << "hunter2hunter2";
+  for (const auto& [variable, value, code] : std::vector<std::tuple<const char*, std::string, std::string>>{
+           {"FF_WAITPOINT_HMAC_SECRET", "", "invalid_secret_hex"},
+           {"FF_WAITPOINT_HMAC_SECRET", "hunter2hunter2", "invalid_secret_hex"},
+           {"FF_WAITPOINT_HMAC_SECRET", "abc", "invalid_secret_hex"},
+           {"FF_WAITPOINT_HMAC_SECRET_FILE", empty, "invalid_secret_hex"},
+           {"FF_WAITPOINT_HMAC_SECRET_FILE", garbage, "invalid_secret_hex"},
+           {"FF_WAITPOINT_HMAC_SECRET_FILE", folder_.file("no-such-file"), "no-such-file"}}) {
+    const auto ended = examine_with(variable, value);
+    EXPECT_EQ(ended.code, 2) << variable << ": " << ended.said;
+    EXPECT_TRUE(has(ended.said, code)) << ended.said;
+    EXPECT_FALSE(has(ended.said, "hunter2")) << "it shows the secret";
+  }
 }
 
 TEST_F(Doctor, KeepsAwayFromAStoreInUse) {

@@ -83,6 +83,8 @@ TEST_F(PostgresPassword, IsRightAndNeverShown) {
     expect_success("doctor --json" + store);
     expect_success("bench lifecycle --tasks 50 --workers 2 --in-flight 4" + store);
   }
+  expect_success("bench suspend-resume --idle-cycles 3 --cycles 200 --workers 2 --in-flight 40 --store '" +
+                 url(kPassword) + "'");
   const auto ended = run_program("bench lifecycle --json --tasks 50 --workers 2 --in-flight 4 --store '" +
                                  url(kPassword) + "'");
   ASSERT_EQ(ended.code, 0) << ended.said;

@@ -78,13 +78,15 @@ TEST_F(Program, HelpsWithEveryCommand) {
     EXPECT_FALSE(help.out.empty()) << command;
   }
   EXPECT_TRUE(has(run("bench lifecycle --help").out, "--tasks"));
+  EXPECT_TRUE(has(run("bench suspend-resume --help").out, "--idle-cycles"));
   EXPECT_EQ(files(), Files{});
 }
 
 TEST_F(Program, RefusesWhatItDoesNotKnow) {
   for (const auto* arguments : {"", "dance", "--dance", "demo --dance", "migrate", "migrate --store", "bench",
                                 "bench dance", "bench lifecycle --tasks 0", "bench lifecycle --tasks many",
-                                "bench lifecycle --workers 0", "bench lifecycle --workers 100000"}) {
+                                "bench lifecycle --workers 0", "bench lifecycle --workers 100000",
+                                "bench suspend-resume --cycles 0", "bench suspend-resume --idle-cycles 0"}) {
     const auto ended = run(arguments);
     EXPECT_NE(ended.code, 0) << arguments;
     EXPECT_FALSE((ended.out + ended.err).empty()) << arguments << ": says nothing";
@@ -134,6 +136,13 @@ Files keys_of(const json::value& value) {
   return keys;
 }
 
+void expect_percentiles(const json::value& p50, const json::value& p95, const json::value& p99,
+                        const std::string& what) {
+  EXPECT_GT(p50.to_number<double>(), 0) << what;
+  EXPECT_GE(p95.to_number<double>(), p50.to_number<double>()) << what;
+  EXPECT_GE(p99.to_number<double>(), p95.to_number<double>()) << what;
+}
+
 // The object of one line that scripts read.
 void check_report(const std::string& line) {
   const auto report = json::parse(line);
@@ -143,9 +152,7 @@ void check_report(const std::string& line) {
   for (const auto* phase : {"submit", "start", "complete"}) {
     const auto& latency = report.at("latency_ms").at(phase);
     EXPECT_EQ(keys_of(latency), (Files{"p50", "p95", "p99"}));
-    EXPECT_GT(latency.at("p50").to_number<double>(), 0) << phase;
-    EXPECT_GE(latency.at("p95").to_number<double>(), latency.at("p50").to_number<double>()) << phase;
-    EXPECT_GE(latency.at("p99").to_number<double>(), latency.at("p95").to_number<double>()) << phase;
+    expect_percentiles(latency.at("p50"), latency.at("p95"), latency.at("p99"), phase);
   }
   EXPECT_EQ(keys_of(report.at("batch")), (Files{"mean", "max"}));
   EXPECT_EQ(report.at("scenario"), "lifecycle");
@@ -169,6 +176,29 @@ TEST_F(Program, MeasuresALifecycleAndCleansUp) {
     EXPECT_EQ(ended.err, "");
     ASSERT_EQ(std::count(ended.out.begin(), ended.out.end(), '\n'), 1) << ended.out;
     check_report(ended.out);
+    EXPECT_EQ(files(), Files{}) << store;
+  }
+}
+
+TEST_F(Program, MeasuresSuspensions) {
+  for (const std::string store : {"sqlite:own.db", "memory:"}) {
+    const auto ended = run("bench suspend-resume --store " + store +
+                           " --idle-cycles 20 --cycles 300 --workers 2 --in-flight 40 --json");
+    ASSERT_EQ(ended.code, 0) << ended.err;
+    const auto report = json::parse(ended.out);
+    EXPECT_EQ(report.at("scenario"), "suspend-resume");
+    EXPECT_EQ(report.at("tasks"), 300);
+    EXPECT_EQ(report.at("idle_cycles"), 20);
+    EXPECT_NEAR(
+        report.at("throughput_per_second").to_number<double>() * report.at("seconds").to_number<double>(),
+        300, 1);
+    for (const std::string what :
+         {"idle_signal_to_resumed", "idle_cycle", "idle_commit", "busy_signal_to_resumed", "busy_cycle"}) {
+      expect_percentiles(report.at(what + "_ms_p50"), report.at(what + "_ms_p95"),
+                         report.at(what + "_ms_p99"), what);
+    }
+    EXPECT_GT(report.at("idle_cycle_ms_p50").to_number<double>(),
+              report.at("idle_signal_to_resumed_ms_p50").to_number<double>());
     EXPECT_EQ(files(), Files{}) << store;
   }
 }
