@@ -3,15 +3,22 @@
 #pragma once
 
 #include "simulation/flow_callers.h"
+#include "simulation/limit_callers.h"
 #include "simulation/steps.h"
 #include "simulation/submitter.h"
+#include "simulation/suspension_callers.h"
 
 namespace flowfabric::simulation {
 
 class Callers {
  public:
   Callers(std::uint64_t seed, const std::int64_t& now_ms)
-      : dice_(seed), submitter_(dice_, now_ms), flows_(dice_, submitter_, now_ms), now_(now_ms) {}
+      : dice_(seed),
+        submitter_(dice_, now_ms),
+        flows_(dice_, submitter_, now_ms),
+        suspensions_(dice_, now_ms),
+        limits_(dice_),
+        now_(now_ms) {}
 
   Dice& dice() { return dice_; }
 
@@ -70,14 +77,9 @@ class Callers {
 
   // ---- learning ----
 
-  template <class T>
-  static void remember(std::deque<T>& list, T value, std::size_t most) {
-    list.push_front(std::move(value));
-    if (list.size() > most) list.pop_back();
-  }
   void learn_task(const ClaimedTask& task) { remember(tasks_, task, 80); }
   void learn_grant(const ClaimGrant& grant, const GrantTerms& terms) {
-    remember(grants_, {grant, terms.worker_id}, 30);
+    remember(grants_, KnownGrant{grant, terms.worker_id}, 30);
   }
   void learn_end(const ExecutionId& id) { remember(ended_, id, 40); }
 
@@ -103,6 +105,8 @@ class Callers {
       remember(bulk_operations_, answer.operation_id, 5);
     } else if constexpr (requires { flows_.learn(request, answer); }) {
       flows_.learn(request, answer);
+    } else if constexpr (requires { suspensions_.learn(request, answer); }) {
+      suspensions_.learn(request, answer);
     }
     if constexpr (std::is_same_v<Asked, SubmitFlow>) {
       for (const auto& node : request.nodes) {
@@ -286,7 +290,7 @@ class Callers {
   }
   Request block() {
     const BlockExecution request{.execution_id = some_id(), .reason = reason(), .detail = "blocked"};
-    remember(blocked_, {request.execution_id, request.reason}, 20);
+    remember(blocked_, std::pair{request.execution_id, request.reason}, 20);
     return request;
   }
   Request unblock() {
@@ -390,18 +394,40 @@ class Callers {
   }
   Request promote() { return PromoteBlocked{flows_.member().value_or(some_id())}; }
 
+  // ---- suspension ----
+
+  Request suspend() { return suspensions_.suspend(aimed<SuspendExecution>()); }
+  Request create_waitpoint() { return suspensions_.create_waitpoint(aimed<CreateWaitpoint>()); }
+  Request signal() { return suspensions_.signal(some_id()); }
+  Request approve() {
+    return suspensions_.approve(some_id(), [this](const ExecutionId& id) { return lane_of(id); });
+  }
+  Request resume() { return suspensions_.resume(some_id()); }
+  Request close_waitpoint() { return suspensions_.close(some_id()); }
+  Request cancel_suspended() {
+    return CancelExecution{.execution_id = suspensions_.some_execution(some_id()), .reason = "no more"};
+  }
+  Request seed_secret() { return suspensions_.seed(); }
+  Request rotate_secret() { return suspensions_.rotate(); }
+
+  Request limit() { return limits_.next(some_id(), lane()); }
+
   Request due() {
+    if (dice_.chance(10)) return RunDue{limits_.due()};
     const auto roll = dice_.below(100);
     if (roll < 20) {
       return RunDue{store::Due<CreateDedup>{{dice_.chance(50) ? "" : "team", dice_.name("key-", 40)}}};
     }
     if (roll < 30) return RunDue{store::Due<Worker>{{dice_.chance(50) ? "" : "team", instance()}}};
-    return RunDue{store::Due<Execution>{roll < 65 ? some_id() : lost_id()}};
+    if (roll < 45) return RunDue{suspensions_.due(some_id())};
+    return RunDue{store::Due<Execution>{roll < 75 ? some_id() : lost_id()}};
   }
 
   Dice dice_;
   Submitter submitter_;
   FlowCallers flows_;
+  SuspensionCallers suspensions_;
+  LimitCallers limits_;
   const std::int64_t& now_;
   std::map<ExecutionId, std::string> lanes_;
   // The latest first.
@@ -453,7 +479,17 @@ inline const std::vector<Callers::Choice> Callers::kChoices{{220, &Callers::crea
                                                             {12, &Callers::cancel_flow},
                                                             {12, &Callers::acknowledge},
                                                             {20, &Callers::wait_for_children},
-                                                            {15, &Callers::promote}};
+                                                            {15, &Callers::promote},
+                                                            {150, &Callers::suspend},
+                                                            {60, &Callers::create_waitpoint},
+                                                            {220, &Callers::signal},
+                                                            {30, &Callers::approve},
+                                                            {12, &Callers::resume},
+                                                            {12, &Callers::close_waitpoint},
+                                                            {8, &Callers::cancel_suspended},
+                                                            {3, &Callers::seed_secret},
+                                                            {6, &Callers::rotate_secret},
+                                                            {100, &Callers::limit}};
 
 inline const std::int64_t Callers::kWeights = [] {
   std::int64_t sum = 0;

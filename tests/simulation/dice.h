@@ -2,12 +2,20 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
 #include <initializer_list>
 #include <string>
 
 #include "model/random.h"
 
 namespace flowfabric::simulation {
+
+// Keeps the latest, with the very latest first.
+template <class T>
+void remember(std::deque<T>& list, T value, std::size_t most) {
+  list.push_front(std::move(value));
+  if (list.size() > most) list.pop_back();
+}
 
 class Dice {
  public:

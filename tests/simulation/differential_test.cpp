@@ -45,6 +45,8 @@ struct Totals {
   std::size_t purged{0};
   std::size_t put_off{0};
   std::map<std::string, std::size_t> succeeded;  // by request, or by what the answer says was done
+  std::map<std::string, std::size_t> refused;    // "DeliverSignal invalid_token"
+  std::set<std::string> suspensions_closed;      // "signal resumed": trigger and reason
 };
 
 void report(const char* what, const std::vector<std::uint64_t>& used, const Totals& totals) {
@@ -64,6 +66,12 @@ void expect_same_answers(const std::vector<Step>& steps, const Ran& expected, co
   }
 }
 
+template <class Asked>
+std::string short_name_of() {
+  const auto name = name_of<Asked>();
+  return name.substr(name.rfind(':') + 1);
+}
+
 // What was done: the request says it, except where the answer does.
 template <class Value>
 std::string deed(const Value& answer, const std::string& request) {
@@ -71,6 +79,14 @@ std::string deed(const Value& answer, const std::string& request) {
     return std::string(enum_name(answer));
   else if constexpr (std::is_same_v<Value, ReclaimAnswer>)
     return std::string(enum_name(answer.status));
+  else if constexpr (std::is_same_v<Value, SignalDelivered>)
+    return request + " " + (answer.effect ? std::string(enum_name(*answer.effect)) : "duplicate");
+  else if constexpr (std::is_same_v<Value, Suspended>)
+    return request + (answer.already_satisfied ? " already satisfied" : " suspended");
+  else if constexpr (std::is_same_v<Value, UsageReport> || std::is_same_v<Value, Admission>)
+    return request + " " + std::string(enum_name(answer.outcome));
+  else if constexpr (std::is_same_v<Value, SecretRotated>)
+    return request + (answer.noop ? " noop" : " rotated") + (answer.gc_count > 0 ? " and collected" : "");
   else
     return request;
 }
@@ -95,7 +111,7 @@ class World {
   std::vector<Step> next_batch(std::size_t size, RouteLooks looks) {
     auto& dice = callers.dice();
     auto steps = dice.chance(15) ? everything_due(60, looks) : std::vector<Step>();
-    const bool looks_alone = looks == RouteLooks::alone && !steps.empty() && is_route_look(steps.front());
+    const bool looks_alone = looks == RouteLooks::alone && !steps.empty() && is_look(steps.front());
     if (looks_alone || (!steps.empty() && dice.chance(50))) return steps;
     const auto due = steps.size();
     for (std::size_t i = 0; i < size; ++i) steps.push_back(callers.next());
@@ -109,15 +125,22 @@ class World {
       callers.learn(steps[i], *ran.answers[i]);
       model.observe(steps[i], *ran.answers[i], now);
       match(steps[i], *ran.answers[i], [&]<class Asked>(const Asked&, const AnswerTo<Asked>& answer) {
-        if (!answer) return;
-        ++totals.succeeded[deed(*answer, name_of<Asked>())];
+        if (answer)
+          ++totals.succeeded[deed(*answer, short_name_of<Asked>())];
+        else
+          ++totals.refused[short_name_of<Asked>() + " " + std::string(error_name(answer.error().code))];
       });
     }
     totals.operations += steps.size();
   }
 
-  void compare_states() {
+  void compare_states(Totals& totals) {
     const auto expected = memory.state();
+    for (const auto& [key, row] : expected.rows<Suspension>()) {
+      if (!row.details.closed_at_ms) continue;
+      totals.suspensions_closed.insert(std::string(enum_name(row.details.resume_trigger)) + " " +
+                                       row.details.close_reason);
+    }
     for (auto* other : {&remote, &sqlite}) {
       EXPECT_EQ(differences(expected, other->state()), "") << "memory and " << other->name();
     }
@@ -127,7 +150,7 @@ class World {
   }
 
   void finish(Totals& totals) {
-    compare_states();
+    compare_states(totals);
     for (auto* replica : {&memory, &remote, &sqlite}) {
       const auto report = replica->faults();
       EXPECT_EQ(report.found, 0u) << replica->name() << ": " << report.violations.front().where << ": "
@@ -148,17 +171,21 @@ class World {
   Queries queries;
 
  private:
-  static bool is_route(const store::DueKey& key) { return std::holds_alternative<store::Due<Route>>(key); }
-  static bool is_route_look(const Step& step) {
+  static bool is_look_at_blocked(const store::DueKey& key) {
+    return std::holds_alternative<store::Due<Route>>(key) ||
+           std::holds_alternative<store::Due<Budget>>(key) ||
+           std::holds_alternative<store::Due<QuotaPolicy>>(key);
+  }
+  static bool is_look(const Step& step) {
     const auto* due = std::get_if<RunDue>(&step.request);
-    return due && is_route(due->key);
+    return due && is_look_at_blocked(due->key);
   }
 
   std::vector<Step> everything_due(std::size_t limit, RouteLooks looks) {
     auto keys = memory.due(limit);
     std::vector<Step> steps;
-    if (looks == RouteLooks::alone && std::ranges::any_of(keys, is_route)) {
-      std::erase_if(keys, [](const store::DueKey& key) { return !is_route(key); });
+    if (looks == RouteLooks::alone && std::ranges::any_of(keys, is_look_at_blocked)) {
+      std::erase_if(keys, [](const store::DueKey& key) { return !is_look_at_blocked(key); });
       for (const auto& key : keys) steps.push_back(callers.step(RunDue{key}));
       return steps;
     }
@@ -218,7 +245,7 @@ void simulate(World& world, std::size_t most_steps, RouteLooks looks, Totals& to
     world.learn(steps, answers, totals);
     done += steps.size();
     world.now += world.callers.pause();
-    if (batches % kBatchesBetweenLooks == 0) world.compare_states();
+    if (batches % kBatchesBetweenLooks == 0) world.compare_states(totals);
     if (testing::Test::HasFailure()) return;
   }
   world.finish(totals);
@@ -250,6 +277,44 @@ void same_batches(const std::string& remote_store, std::uint64_t seed, Totals& t
   });
 }
 
+// They have ended in every way, and callers were refused for every reason.
+void expect_variety_of_suspensions(const Totals& totals) {
+  for (const auto* how : {"signal resumed", "operator resumed", "timeout timed_out_auto_resume",
+                          "none timed_out_fail", "none timed_out_cancel", "none timed_out_expire",
+                          "none cancelled", "none expired:execution_deadline"}) {
+    EXPECT_TRUE(totals.suspensions_closed.contains(how)) << "no suspension ends like this: " << how;
+  }
+  const std::map<std::string, std::vector<ErrorCode>> expected{
+      {"SuspendExecution",
+       {ErrorCode::invalid_input, ErrorCode::execution_not_found, ErrorCode::fence_required,
+        ErrorCode::partial_fence_triple, ErrorCode::execution_not_active, ErrorCode::lease_expired,
+        ErrorCode::lease_revoked, ErrorCode::stale_lease, ErrorCode::invalid_lease_for_suspend,
+        ErrorCode::waitpoint_already_exists, ErrorCode::waitpoint_not_found, ErrorCode::waitpoint_not_pending,
+        ErrorCode::invalid_waitpoint_for_execution, ErrorCode::pending_waitpoint_expired}},
+      {"CreateWaitpoint",
+       {ErrorCode::invalid_input, ErrorCode::execution_not_active, ErrorCode::lease_expired,
+        ErrorCode::stale_lease}},
+      {"DeliverSignal",
+       {ErrorCode::execution_not_found, ErrorCode::missing_token, ErrorCode::invalid_token,
+        ErrorCode::token_expired, ErrorCode::target_not_signalable, ErrorCode::waitpoint_closed,
+        ErrorCode::invalid_input, ErrorCode::payload_too_large, ErrorCode::signal_limit_exceeded}},
+      {"DeliverApprovalSignal",
+       {ErrorCode::execution_not_found, ErrorCode::invalid_input, ErrorCode::waitpoint_not_found,
+        ErrorCode::target_not_signalable}},
+      {"ResumeExecution",
+       {ErrorCode::execution_not_found, ErrorCode::execution_not_suspended, ErrorCode::invalid_input}},
+      {"CloseWaitpoint", {ErrorCode::execution_not_found, ErrorCode::waitpoint_not_found}},
+      {"RotateWaitpointSecret",
+       {ErrorCode::rotation_conflict, ErrorCode::invalid_kid, ErrorCode::invalid_secret_hex,
+        ErrorCode::invalid_grace_ms}}};
+  for (const auto& [request, codes] : expected) {
+    for (const auto code : codes) {
+      const auto refusal = request + " " + std::string(error_name(code));
+      EXPECT_TRUE(totals.refused.contains(refusal)) << "never happens: " << refusal;
+    }
+  }
+}
+
 // Everything that can be asked for was done, and every rule has fired.
 void expect_variety(const Totals& totals) {
   const auto expect_some = [&](const std::string& what) {
@@ -259,7 +324,9 @@ void expect_variety(const Totals& totals) {
   for_each_type<Requests>([&]<class Asked>() {
     using Value = typename Asked::Answer;
     if constexpr (std::is_same_v<Value, core::Rule>) {
-      for (const auto rule : {core::Rule::cancel_reconciler, core::Rule::edge_cancel_dispatcher}) {
+      for (const auto rule :
+           {core::Rule::cancel_reconciler, core::Rule::edge_cancel_dispatcher, core::Rule::suspension_timeout,
+            core::Rule::pending_waitpoint_expiry, core::Rule::budget_reset, core::Rule::quota_reconciler}) {
         expect_some(std::string(enum_name(rule)));
       }
       // The rest of what flows need is for fan-outs too wide for this, or for trouble.
@@ -267,11 +334,29 @@ void expect_variety(const Totals& totals) {
       for (std::size_t i = 0; i < of_flows; ++i) expect_some(std::string(enum_names<core::Rule>[i]));
     } else if constexpr (std::is_same_v<Value, ReclaimAnswer>) {
       for (const auto& status : enum_names<ReclaimStatus>) expect_some(std::string(status));
+    } else if constexpr (std::is_same_v<Value, SignalDelivered>) {
+      for (const auto& effect : enum_names<SignalEffect>) {
+        if (std::is_same_v<Asked, DeliverSignal> || effect == "resume_condition_satisfied")
+          expect_some(short_name_of<Asked>() + " " + std::string(effect));
+      }
+      expect_some(short_name_of<Asked>() + " duplicate");
+    } else if constexpr (std::is_same_v<Value, Suspended>) {
+      for (const auto* what : {" suspended", " already satisfied"})
+        expect_some(short_name_of<Asked>() + what);
+    } else if constexpr (std::is_same_v<Value, UsageReport> || std::is_same_v<Value, Admission>) {
+      for (const auto& outcome : enum_names<decltype(Value::outcome)>) {
+        expect_some(short_name_of<Asked>() + " " + std::string(outcome));
+      }
+    } else if constexpr (std::is_same_v<Value, SecretRotated>) {
+      for (const auto* what : {" rotated", " rotated and collected", " noop"}) {
+        expect_some(short_name_of<Asked>() + what);
+      }
     } else if constexpr (!std::is_same_v<Asked, PromoteBlocked>) {
       // (In a sound store hardly anything is left to be promoted.)
-      expect_some(name_of<Asked>());
+      expect_some(short_name_of<Asked>());
     }
   });
+  expect_variety_of_suspensions(totals);
   EXPECT_GT(totals.claimed, totals.operations / 20) << "the simulation hardly works on anything";
   EXPECT_GT(totals.purged, totals.operations / 50) << "hardly anything is removed";
 }

@@ -5,6 +5,7 @@
 
 #include "simulation/state.h"
 #include "simulation/steps.h"
+#include "simulation/suspension_model.h"
 
 namespace flowfabric::simulation {
 
@@ -26,6 +27,7 @@ class Model {
     check_workers(state);
     check_lanes(state);
     check_history(state);
+    suspensions_.check(state, [this](const ExecutionId& id) { return is_member(id); });
     for (const auto& id : ended_) {
       EXPECT_EQ(state.rows<Execution>().at(id).state.lifecycle_phase, LifecyclePhase::terminal)
           << id.to_string();
@@ -67,8 +69,11 @@ class Model {
     grants_.erase(id);
     held_.erase(id);
   }
-  void happened(const SubmitFlow&, const FlowSubmission& answer) {
+  void happened(const SubmitFlow& request, const FlowSubmission& answer) {
     if (answer.already_existed) return;
+    for (const auto& node : request.nodes) {
+      suspensions_.created(answer.executions.at(node.name), node.execution.policy);
+    }
     for (const auto& [name, id] : answer.executions) {
       EXPECT_TRUE(exists_.insert(id).second) << id.to_string();
       joined(id);
@@ -114,6 +119,7 @@ class Model {
     epoch = *task.fence.lease_epoch;
     if (!is_member(id)) leases_[id] = {task.fence, task.lease_expires_at, task.attempt_timeout_at};
     grants_.erase(id);
+    suspensions_.claimed(task);
     ++claimed_;
   }
 
@@ -204,6 +210,7 @@ class Model {
     grants_.erase(id);
     held_.erase(id);
     ended_.insert(id);
+    suspensions_.ended(id);
   }
   void happened(const CancelExecution& request, const Cancelled&) { ended(request.execution_id); }
 
@@ -227,6 +234,45 @@ class Model {
   }
   void happened(const DelayExecution& request, const Delayed&) { ends_lease(request); }
 
+  // ---- suspension ----
+
+  void expect_holder(const ExecutionId& id, const LeaseFence& fence) const {
+    if (is_member(id)) return;
+    const auto it = leases_.find(id);
+    ASSERT_NE(it, leases_.end()) << id.to_string() << ": there is no lease";
+    EXPECT_TRUE(it->second.fence == fence && it->second.expires_at > now_) << id.to_string();
+  }
+  void happened(const SuspendExecution& request, const Suspended& answer) {
+    if (!suspensions_.suspended(request, answer, now_)) return;
+    expect_holder(request.execution_id, request.fence);
+    if (!answer.already_satisfied) ends_lease(request);
+  }
+  void happened(const CreateWaitpoint& request, const TokenedWaitpoint& answer) {
+    expect_holder(request.execution_id, request.fence);
+    suspensions_.made_pending(request, answer, now_);
+  }
+  void happened(const CloseWaitpoint& request, const WaitpointClosed& answer) {
+    suspensions_.closed(request, answer);
+  }
+  void happened(const DeliverSignal& request, const SignalDelivered& answer) {
+    suspensions_.delivered(request, answer, now_);
+  }
+  void refused(const DeliverSignal& request, const Error& error) {
+    suspensions_.refused(request, error, now_);
+  }
+  void happened(const DeliverApprovalSignal& request, const SignalDelivered& answer) {
+    suspensions_.approved(request, answer, now_);
+  }
+  void happened(const ResumeExecution& request, const Resumed&) {
+    suspensions_.resumed_by_operator(request.execution_id);
+  }
+  void happened(const SeedWaitpointSecret& request, const SecretSeeded& answer) {
+    suspensions_.seeded(request, answer);
+  }
+  void happened(const RotateWaitpointSecret& request, const SecretRotated& answer) {
+    suspensions_.rotated(request, answer, now_);
+  }
+
   // ---- the life of an execution ----
 
   void happened(const CreateExecution& request, const Creation& creation) {
@@ -235,6 +281,7 @@ class Model {
     const auto lane = lanes_.find(request.lane_id);
     const bool takes_in =
         lane == lanes_.end() || lane->second == LaneState::active || lane->second == LaneState::paused;
+    suspensions_.created(creation.execution_id, request.policy);
     EXPECT_TRUE(takes_in) << creation.execution_id.to_string() << " was accepted by a lane that is closed";
   }
 
@@ -244,6 +291,7 @@ class Model {
     grants_.erase(id);
     ended_.erase(id);
     results_.erase(id);
+    suspensions_.ended(id);
   }
   void happened(const ReplayExecution& request, const Replayed&) { replayed(request.execution_id); }
 
@@ -253,6 +301,7 @@ class Model {
     replayed(id);
     epochs_.erase(id);
     members_.erase(id);
+    suspensions_.purged(id);
     lived_before_.insert(id);
     ++purged_;
   }
@@ -266,6 +315,13 @@ class Model {
     if (rule == core::Rule::none) return;
     EXPECT_FALSE(is_alive(due.key)) << "a worker was swept while it was alive";
     workers_.erase(due.key);
+  }
+  void rule_fired(const store::Due<Suspension>& due, core::Rule rule) {
+    const ExecutionId id{due.key.partition_key, due.key.execution_id};
+    if (rule != core::Rule::none && suspensions_.timed_out(id, now_)) ended(id);
+  }
+  void rule_fired(const store::Due<Waitpoint>& due, core::Rule rule) {
+    if (rule != core::Rule::none) suspensions_.pending_expired(due.key, now_);
   }
   void rule_fired(const store::Due<Execution>& due, core::Rule rule) {
     const auto& id = due.key;
@@ -461,6 +517,7 @@ class Model {
   std::map<std::string, LaneState> lanes_;
   std::map<WorkerKey, Alive> workers_;
   std::map<OperationId, BulkAction> bulk_;
+  SuspensionModel suspensions_;
   std::size_t claimed_{0};
   std::size_t purged_{0};
 };

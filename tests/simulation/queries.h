@@ -4,14 +4,14 @@
 
 #include <gtest/gtest.h>
 
-#include "simulation/dice.h"
-#include "simulation/replica.h"
+#include "simulation/suspension_queries.h"
 
 namespace flowfabric::simulation {
 
-class Queries {
+class Queries : private ReplicaReads {
  public:
-  Queries(Dice& dice, std::vector<Replica*> replicas) : dice_(dice), replicas_(std::move(replicas)) {}
+  Queries(Dice& dice, const std::vector<Replica*>& replicas)
+      : ReplicaReads(dice, replicas), suspensions_(dice, replicas) {}
 
   void compare(const State& state) {
     for (int i = 0; i < 6; ++i) compare_executions(state);
@@ -20,50 +20,14 @@ class Queries {
     compare_lanes(state);
     compare_workers(state);
     for (int i = 0; i < 5; ++i) compare_reads(state);
+    suspensions_.compare(state);
   }
 
  private:
-  // All pages of all stores.
-  template <class List>
-  std::vector<typename List::Answer> pages(List request) {
-    std::vector<typename List::Answer> expected;
-    for (auto* replica : replicas_) {
-      std::vector<typename List::Answer> found;
-      auto next = request;
-      for (bool more = true; more;) {
-        auto page = replica->read(next);
-        if (!page) throw std::runtime_error(replica->name() + ": " + page.error().to_string());
-        more = page->next_cursor.has_value();
-        if (more) next.cursor = *page->next_cursor;
-        found.push_back(*std::move(page));
-      }
-      if (replica == replicas_.front())
-        expected = std::move(found);
-      else
-        EXPECT_TRUE(found == expected) << replica->name() << " lists something else";
-    }
-    return expected;
-  }
-
-  template <class Read>
-  void compare_read(const Read& request) {
-    const auto expected = replicas_.front()->read(request);
-    for (auto* replica : replicas_) {
-      EXPECT_TRUE(replica->read(request) == expected) << replica->name() << " reads something else";
-    }
-  }
-
-  std::uint32_t limit() { return static_cast<std::uint32_t>(dice_.pick({1, 3, 20, 1000})); }
   std::optional<std::string> name_space() {
     if (!dice_.chance(30)) return std::nullopt;
     return dice_.pick<std::string>({"", "team", "nobody"});
   }
-  const Execution* some_execution(const State& state) {
-    const auto& all = state.rows<Execution>();
-    if (all.empty()) return nullptr;
-    return &std::next(all.begin(), dice_.below(static_cast<std::int64_t>(all.size())))->second;
-  }
-
   ExecutionFilter filter(const State& state) {
     using enum PublicState;
     ExecutionFilter filter;
@@ -190,8 +154,7 @@ class Queries {
     compare_read(ReadResult{id});
   }
 
-  Dice& dice_;
-  std::vector<Replica*> replicas_;
+  SuspensionQueries suspensions_;
 };
 
 }  // namespace flowfabric::simulation

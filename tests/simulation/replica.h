@@ -10,6 +10,7 @@
 #include "engine/dispatch.h"
 #include "engine/listing.h"
 #include "engine/reads.h"
+#include "engine/suspension_reads.h"
 #include "simulation/state.h"
 #include "simulation/steps.h"
 
@@ -29,7 +30,7 @@ struct Ran {
 class Replica {
  public:
   Replica(std::string name, const std::string& url, std::function<std::int64_t()> now_ms)
-      : name_(std::move(name)), store_(open(url, std::move(now_ms))), readers_(*store_, kPartitions.flow) {
+      : name_(std::move(name)), store_(open(url, std::move(now_ms))), readers_(*store_, kPartitions) {
     writer_ = store_->open_writer();
     reader_ = store_->open_reader();
   }

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "core/invariants.h"
+#include "simulation/limit_checks.h"
 #include "simulation/replica.h"
 #include "simulation/state.h"
+#include "simulation/suspension_checks.h"
 
 namespace flowfabric::simulation {
 
@@ -106,6 +108,8 @@ inline void check_flows(const State& state) {
 inline void check_state(const State& state) {
   check_flows(state);
   for (const auto& [id, execution] : state.rows<Execution>()) check_execution(state, execution);
+  check_suspensions(state);
+  check_limits(state);
   check_tag_rows(state);
   LaneCounts counted;
   for (const auto& [id, execution] : state.rows<Execution>()) {

@@ -38,7 +38,11 @@ using Requests = boost::mp11::mp_list<
     ReleaseExecution, RevokeLease, ChangePriority, ReplayExecution, SetTags, StartBulkOperation,
     CancelBulkOperation, ApplyBulk, RecordBulk, RegisterLane, SetLaneState, RegisterWorker, HeartbeatWorker,
     MarkWorkerDead, SubmitFlow, CreateFlow, AddFlowMember, SetJoinPolicy, StageEdge, ApplyEdge, SetFlowTags,
-    CancelFlow, AckCancelMember, WaitForChildren, PromoteBlocked, RunDue>;
+    CancelFlow, AckCancelMember, WaitForChildren, PromoteBlocked, SuspendExecution, CreateWaitpoint,
+    DeliverSignal, DeliverApprovalSignal, ResumeExecution, CloseWaitpoint, SeedWaitpointSecret,
+    RotateWaitpointSecret, CreateBudget, ReportUsage, RecordSpend, ReleaseBudget, ResetBudget,
+    SetBudgetLimits, AttachBudget, DetachBudget, CreateQuotaPolicy, CheckAdmission, ReleaseAdmission,
+    AttachQuotaPolicy, DetachQuotaPolicy, SetLaneFairness, RunDue>;
 
 template <class Request>
 using AnswerTo = Result<typename Request::Answer>;
@@ -82,6 +86,12 @@ inline std::string to_text(const Answer& answer) {
           return "rule " + std::string(enum_name(*result));
         } else if constexpr (std::is_same_v<Value, ReclaimAnswer>) {
           return std::string(enum_name(result->status)) + " " + result->detail;
+        } else if constexpr (std::is_same_v<Value, Suspended>) {
+          return (result->already_satisfied ? "already satisfied " : "suspended ") +
+                 result->suspension_id.to_string();
+        } else if constexpr (std::is_same_v<Value, SignalDelivered>) {
+          return (result->effect ? std::string(enum_name(*result->effect)) : "duplicate") + " " +
+                 result->signal_id.to_string();
         } else {
           return "ok";
         }

@@ -7,6 +7,7 @@
 #include "flowfabric/operations.h"
 #include "model/partition.h"
 #include "simulation/dice.h"
+#include "simulation/limit_callers.h"
 
 namespace flowfabric::simulation {
 
@@ -78,6 +79,13 @@ class Submitter {
     return policy;
   }
 
+  SuspensionPolicy suspensions() {
+    SuspensionPolicy policy;
+    if (dice_.chance(70)) policy.default_timeout_ms = duration(0, 5000);
+    policy.timeout_behavior = dice_.pick<std::string>({"fail", "cancel", "escalate", "auto_resume"});
+    return policy;
+  }
+
   ExecutionPolicy policy() {
     ExecutionPolicy policy;
     if (dice_.chance(10)) policy.priority = dice_.pick({1, 7, 9001});
@@ -89,6 +97,9 @@ class Submitter {
     if (dice_.chance(20)) policy.max_replay_count = few(3);
     if (dice_.chance(30)) policy.routing_requirements = RoutingRequirements{capabilities(), "", ""};
     if (dice_.chance(50)) policy.dedup_window_ms = dice_.pick<std::uint64_t>({0, 1000, 5000, 60'000, kHuge});
+    if (dice_.chance(10)) policy.suspension_policy = suspensions();
+    if (dice_.chance(5)) policy.max_signals_per_execution = few(4);
+    LimitCallers::limit(dice_, policy);
     if (dice_.chance(20)) {
       policy.stream_policy = StreamPolicy{};
       if (dice_.chance(80)) policy.stream_policy->retention_ttl_ms = duration(0, 5000);
