@@ -12,10 +12,12 @@
 
 #include <boost/describe.hpp>
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "flowfabric/handle.h"
 #include "flowfabric/operations.h"
 #include "flowfabric/resume_condition.h"
 
@@ -87,6 +89,8 @@ struct TokenedWaitpoint {
   std::string waitpoint_token;
   bool operator==(const TokenedWaitpoint&) const = default;
 };
+// Shows of the token only its kid and length.
+std::ostream& operator<<(std::ostream& out, const TokenedWaitpoint& waitpoint);
 
 struct Suspended {
   // Signals that had arrived before were enough: the lease goes on, nothing is suspended.
@@ -94,8 +98,10 @@ struct Suspended {
   SuspensionId suspension_id;
   std::vector<TokenedWaitpoint> waitpoints;  // as bound
   std::vector<ResumeSignal> signals;         // if already satisfied: those
+  std::optional<OpaqueHandle> handle;        // of kind `suspended`, if a handle was given and it is suspended
   bool operator==(const Suspended&) const = default;
 };
+std::ostream& operator<<(std::ostream& out, const Suspended& suspended);
 struct SuspendExecution {
   using Answer = Suspended;
   ExecutionId execution_id;
@@ -115,6 +121,10 @@ struct SuspendExecution {
   std::string continuation_metadata_pointer{};
   std::optional<std::int64_t> now{};  // the caller's clock: a timeout may lie ten minutes before it
   std::string idempotency_key{};
+  // Refuses with `already_satisfied` where it would otherwise say so in its answer; nothing is changed then.
+  bool strict{false};
+  // In place of the execution's id, the fence and the attempt index.
+  std::optional<OpaqueHandle> handle{};
 };
 
 // A waitpoint whose token can be handed out before anything is suspended. Signals are kept for it until an
@@ -166,7 +176,11 @@ struct DeliverSignal {
   std::optional<std::int64_t> resume_delay_ms{};
   std::optional<std::int64_t> created_at{};
   std::optional<std::uint32_t> max_signals_per_execution{};  // can only lower the policy's
+  // How many signals a pending waitpoint keeps for its suspend: 1 000 to 10 000, the newest.
+  std::uint32_t signal_maxlen{1000};
 };
+// Shows of the token only its kid and length, and of the payload its size.
+std::ostream& operator<<(std::ostream& out, const DeliverSignal& signal);
 
 // An operator's word, who needs no token.
 struct DeliverApprovalSignal {
@@ -178,6 +192,7 @@ struct DeliverApprovalSignal {
   std::string idempotency_suffix{};
   std::int64_t signal_dedup_ttl_ms{86'400'000};
   std::optional<std::uint32_t> max_signals_per_execution{};
+  std::uint32_t maxlen{1000};  // see `signal_maxlen`
 };
 
 struct Resumed {
@@ -291,6 +306,7 @@ struct SuspensionView {
   std::string continuation_metadata_pointer;
   std::vector<std::string> satisfied;  // "members[0] leaf": what has been met so far, and by whom
   std::optional<std::int64_t> last_signal_at;
+  std::optional<std::int64_t> last_hmac_validation_failed_at;  // somebody came with a wrong token
   std::optional<std::int64_t> closed_at;
   std::string close_reason;
   ResumeTrigger resume_trigger{};

@@ -8,6 +8,7 @@
 #include "core/join.h"
 #include "core/lane.h"
 #include "core/offer.h"
+#include "core/suspension_check.h"
 #include "core/tags.h"
 #include "core/transition.h"
 #include "model/text.h"
@@ -96,6 +97,7 @@ void repair(Unit& unit, const ExecutionId& id, Context& at) {
   for (const auto& row : tag_rows(execution)) {
     if (!unit.find<ExecutionTag>(row)) unit.insert(ExecutionTag{row});
   }
+  repair_suspension(unit, id, at);
 }
 
 std::vector<std::string> faults(const FlowNeighbourhood& found) {

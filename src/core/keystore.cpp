@@ -42,20 +42,35 @@ void activate(Unit& unit, const std::string& kid, std::string secret, const std:
 
 // Retired secrets whose time is over, or which do not say when that will be.
 std::uint32_t collect(Unit& unit, const Context& at) {
-  std::uint32_t collected = 0;
-  for (const auto& found : unit.ask(RetiredSecrets{})) {
+  const auto& retired = unit.ask(RetiredSecrets{});
+  unit.fetch<HmacKey>(retired);
+  std::vector<HmacKeyKey> over;
+  for (const auto& found : retired) {
     const auto* key = unit.find<HmacKey>(found);
-    if (!key || key->active || is_accepted(*key, at.now_ms)) continue;
-    unit.erase<HmacKey>(found);
-    ++collected;
+    if (key && !key->active && !is_accepted(*key, at.now_ms)) over.push_back(found);
   }
-  return collected;
+  for (const auto& found : over) unit.want_lock<HmacKey>(found);  // all at once
+  for (const auto& found : over) unit.erase<HmacKey>(found);
+  return static_cast<std::uint32_t>(over.size());
 }
 
 }  // namespace
 
 bool is_accepted(const HmacKey& key, std::int64_t now_ms) {
   return key.active || (key.expires_at_ms && *key.expires_at_ms > 0 && *key.expires_at_ms >= now_ms);
+}
+
+SecretAtOpen install_secret(Unit& unit, const std::string& secret, SecretFrom whom, Context& at) {
+  if (const auto* known = unit.find<HmacKey>({kFirstKid})) {
+    if (whom == SecretFrom::engine) return SecretAtOpen::in_force;
+    if (equal_in_constant_time(known->secret.data, secret)) return SecretAtOpen::in_force;
+    if (!known->secret.data.empty()) return SecretAtOpen::another_is_stored;
+    unit.edit<HmacKey>({kFirstKid}).secret = Bytes{secret};
+    return SecretAtOpen::put_back;
+  }
+  if (unit.find<Keystore>({})) return SecretAtOpen::in_force;
+  activate(unit, kFirstKid, secret, "", at);
+  return SecretAtOpen::installed;
 }
 
 Result<SecretSeeded> seed_secret(Unit& unit, const SeedWaitpointSecret& request, Context& at) {
@@ -128,17 +143,17 @@ Result<void> verify(Unit& unit, const WaitpointRecordKey& key, const std::string
     return fail_with(ErrorCode::missing_token, "", "Send the token that was returned for the waitpoint.");
   }
   const auto parts = split_token(token);
-  const auto* waitpoint = unit.find<Waitpoint>(key);
-  if (!parts || !waitpoint) return invalid_token();
+  if (!parts) return invalid_token();
   if (auto kid = active_kid(unit); !kid) return std::unexpected(kid.error());
   const std::string kid(parts->kid);
   const auto* secret = unit.find<HmacKey>({kid});
   if (!secret) return invalid_token();
   if (auto ok = check_usable(secret, kid); !ok) return ok;
-  const auto genuine = mint_token(kid, secret->secret.data, waitpoint->owner(), key.waitpoint_id);
-  if (!equal_in_constant_time(genuine, token) || !equal_in_constant_time(waitpoint->token, token)) {
-    return invalid_token();
-  }
+  // The waitpoint comes last: until here, nothing depends on whether there is one.
+  const auto genuine = mint_token(kid, secret->secret.data, owner_of(key), key.waitpoint_id);
+  const bool is_genuine = equal_in_constant_time(genuine, token);
+  const auto* waitpoint = unit.find<Waitpoint>(key);
+  if (!is_genuine || !waitpoint || !equal_in_constant_time(waitpoint->token, token)) return invalid_token();
   if (is_accepted(*secret, at.now_ms)) return {};
   return fail_with(ErrorCode::token_expired, kid, "The secret behind this token was replaced too long ago.");
 }

@@ -6,6 +6,17 @@
 
 namespace flowfabric::core {
 
+// When an engine opens a store, it brings a secret for this kid, or makes one.
+inline constexpr const char* kFirstKid = "k1";
+enum class SecretFrom { caller, engine };
+enum class SecretAtOpen {
+  in_force,  // or was, and others came after it
+  installed,
+  put_back,           // the store had the kid without its secret
+  another_is_stored,  // and stays
+};
+SecretAtOpen install_secret(Unit& unit, const std::string& secret, SecretFrom whom, Context& at);
+
 Result<SecretSeeded> seed_secret(Unit& unit, const SeedWaitpointSecret& request, Context& at);
 Result<SecretRotated> rotate_secret(Unit& unit, const RotateWaitpointSecret& request, Context& at);
 

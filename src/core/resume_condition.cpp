@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/text.h"
+
 namespace flowfabric::core {
 
 namespace {
@@ -53,8 +55,9 @@ class StructureCheck {
     return refuse("more than " + std::to_string(kMaxNodes) + " nodes", path,
                   "Wait for less, or count signals on one waitpoint.");
   }
-  static Result<void> check_text(const std::string& text, const std::string& path) {
-    if (text.size() <= kMaxNameLength) return {};
+  // It is kept as JSON, which has room for texts only.
+  static Result<void> check_name(const std::string& text, const std::string& path) {
+    if (text.size() <= kMaxNameLength) return check_text("resume_condition", text);
     return refuse("name or key longer than " + std::to_string(kMaxNameLength) + " bytes", path,
                   "Use shorter signal names and waitpoint keys.");
   }
@@ -64,11 +67,11 @@ class StructureCheck {
       return fail_with(ErrorCode::invalid_input, "resume_condition: empty signal name (use Wildcard instead)",
                        "Name a signal, or take any.");
     }
-    return check_text(*matcher.name, path);
+    return check_name(*matcher.name, path);
   }
 
   Result<void> check_node(const SingleSignal& node, const std::string& path, std::size_t) {
-    if (auto ok = check_text(node.waitpoint_key, path); !ok) return ok;
+    if (auto ok = check_name(node.waitpoint_key, path); !ok) return ok;
     return check_matcher(node.matcher, path);
   }
   Result<void> check_node(const OperatorOnly&, const std::string&, std::size_t) { return {}; }
@@ -85,7 +88,7 @@ class StructureCheck {
     if (node.waitpoints.empty()) return refuse("count_waitpoints_empty", path, "Name a waitpoint.");
     if (auto ok = grow(node.waitpoints.size(), path); !ok) return ok;
     for (const auto& key : node.waitpoints) {
-      if (auto ok = check_text(key, path); !ok) return ok;
+      if (auto ok = check_name(key, path); !ok) return ok;
     }
     const std::set<std::string> keys(node.waitpoints.begin(), node.waitpoints.end());
     if (node.count_kind == CountKind::distinct_waitpoints && node.n > keys.size()) {
@@ -162,8 +165,9 @@ Result<void> check(const ResumeCondition& condition) {
 
 std::vector<std::string> keys_of(const ResumeCondition& condition) {
   std::vector<std::string> keys;
+  std::set<std::string_view> seen;  // it is asked before anybody has checked how many there are
   const auto add = [&](const std::string& key) {
-    if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+    if (seen.insert(key).second) keys.push_back(key);
   };
   for_each_leaf(condition, "", [&](const ResumeCondition& leaf, const std::string&) {
     if (const auto* single = std::get_if<SingleSignal>(&leaf.node)) add(single->waitpoint_key);

@@ -1,10 +1,11 @@
 #include "core/signal.h"
 
+#include <algorithm>
+
 #include "core/keystore.h"
 #include "core/lease.h"
 #include "core/suspension.h"
 #include "core/transition.h"
-#include "model/text.h"
 #include "model/waitpoint_token.h"
 
 namespace flowfabric::core {
@@ -12,6 +13,9 @@ namespace flowfabric::core {
 namespace {
 
 constexpr std::size_t kMaxPayloadBytes = 65'536;
+// A sender may raise the lower bound and no more: else it could push out what others have sent.
+constexpr std::size_t kMinFeed = 1000;
+constexpr std::size_t kMaxFeed = 10'000;
 constexpr std::string_view kReservedPrefix = "__";
 
 ArrivedSignal arrived(const Signal& signal, const std::string& waitpoint_key) {
@@ -31,8 +35,6 @@ std::string effect_on_feed(SignalEffect effect) {
     case SignalEffect::buffered_for_pending_waitpoint:
     case SignalEffect::appended_to_waitpoint:
       return "buffered";
-    case SignalEffect::appended_to_waitpoint_duplicate:
-      return "deduped";
     default:
       return std::string(enum_name(effect));
   }
@@ -80,7 +82,7 @@ Result<void> check_content(const DeliverSignal& request) {
                                    {"target_scope", &request.target_scope},
                                    {"payload_encoding", &request.payload_encoding},
                                    {"correlation_id", &request.correlation_id}}) {
-    if (auto ok = check_text(name, *text); !ok) return ok;
+    if (auto ok = check_kept_text(name, *text); !ok) return ok;
   }
   return {};
 }
@@ -133,13 +135,16 @@ bool looks_for_duplicates(const DeliverSignal& request) {
   return !request.idempotency_key.empty() && request.dedup_ttl_ms > 0;
 }
 
-SignalDedupKey dedup_key(const DeliverSignal& request) {
+enum class Sender { token_holder, operator_ };
+
+// Who holds a token cannot use up the key of an operator's word.
+SignalDedupKey dedup_key(const DeliverSignal& request, Sender sender) {
   return {request.execution_id.partition, request.execution_id.uuid, request.waitpoint_id,
-          request.idempotency_key};
+          (sender == Sender::operator_ ? "" : ":") + request.idempotency_key};
 }
 
-void remember(Unit& unit, const DeliverSignal& request, const SignalId& signal_id, const Context& at) {
-  const auto key = dedup_key(request);
+void remember(Unit& unit, const SignalDedupKey& key, const DeliverSignal& request, const SignalId& signal_id,
+              const Context& at) {
   const SignalDedup entry{
       .partition_key = key.partition_key,
       .execution_id = key.execution_id,
@@ -154,19 +159,24 @@ void remember(Unit& unit, const DeliverSignal& request, const SignalId& signal_i
 }
 
 // Whoever delivers it may: what is left are the rules of the waitpoint.
-Result<SignalDelivered> accept(Unit& unit, const DeliverSignal& request, Context& at) {
+Result<SignalDelivered> accept(Unit& unit, const DeliverSignal& request, Sender sender, Context& at) {
   const auto& id = request.execution_id;
   const auto key = waitpoint_key(id, request.waitpoint_id);
-  if (auto ok = check_text("idempotency_key", request.idempotency_key); !ok) {
+  const auto& execution = unit.require<Execution>(id);
+  if (auto ok = check_kept_text("idempotency_key", request.idempotency_key); !ok) {
     return std::unexpected(ok.error());
   }
+  const auto dedup = dedup_key(request, sender);
   if (looks_for_duplicates(request)) {
-    const auto* known = unit.find<SignalDedup>(dedup_key(request));
+    const auto* known = unit.find<SignalDedup>(dedup);
     if (known && known->expires_at_ms > at.now_ms) {
+      const Signal again{.signal_id = known->signal_id,
+                         .waitpoint_id = request.waitpoint_id,
+                         .source_identity = request.source_identity};
+      append_signal_event(unit, execution, again, "deduped", at);
       return SignalDelivered{.duplicate = true, .signal_id = known->signal_id, .effect = std::nullopt};
     }
   }
-  const auto& execution = unit.require<Execution>(id);
   if (auto ok = check_open(execution, unit.require<Waitpoint>(key), at); !ok) {
     return std::unexpected(ok.error());
   }
@@ -176,13 +186,16 @@ Result<SignalDelivered> accept(Unit& unit, const DeliverSignal& request, Context
   if (auto ok = check_cap(policy, request, row.signal_count); !ok) return std::unexpected(ok.error());
 
   auto& signal = append_signal(unit, row, signal_from(request, at));
-  if (looks_for_duplicates(request)) remember(unit, request, signal.signal_id, at);
+  if (looks_for_duplicates(request)) remember(unit, dedup, request, signal.signal_id, at);
   auto& waitpoint = unit.edit<Waitpoint>(key);
   ++waitpoint.signal_count;
   waitpoint.last_signal_at_ms = at.now_ms;
   if (waitpoint.state == WaitpointState::pending) {
     signal.observed_effect = SignalEffect::buffered_for_pending_waitpoint;
-    waitpoint.buffered_signals.push_back(std::to_string(signal.signal_index));
+    auto& feed = waitpoint.buffered_signals;
+    feed.push_back(std::to_string(signal.signal_index));
+    const auto most = std::clamp<std::size_t>(request.signal_maxlen, kMinFeed, kMaxFeed);
+    if (feed.size() > most) feed.erase(feed.begin(), feed.end() - static_cast<std::ptrdiff_t>(most));
   } else {
     signal.observed_effect = evaluate(row.details, signal, waitpoint.waitpoint_key);
     if (is_matched(signal.observed_effect)) ++waitpoint.matched_signal_count;
@@ -212,8 +225,10 @@ void want_for(Unit& unit, const DeliverSignal& request) {
   if (const auto parts = split_token(request.waitpoint_token)) {
     unit.want<HmacKey>({std::string(parts->kid)});
   }
-  const bool is_text = check_text("idempotency_key", request.idempotency_key).has_value();
-  if (is_text && looks_for_duplicates(request)) unit.want<SignalDedup>(dedup_key(request));
+  const bool is_key = check_kept_text("idempotency_key", request.idempotency_key).has_value();
+  if (is_key && looks_for_duplicates(request)) {
+    unit.want<SignalDedup>(dedup_key(request, Sender::token_holder));
+  }
 }
 
 Result<SignalDelivered> deliver_signal(Unit& unit, const DeliverSignal& request, Context& at) {
@@ -225,7 +240,7 @@ Result<SignalDelivered> deliver_signal(Unit& unit, const DeliverSignal& request,
     unit.keep_despite_refusal();
     return std::unexpected(verified.error());
   }
-  return accept(unit, request, at);
+  return accept(unit, request, Sender::token_holder, at);
 }
 
 Result<SignalDelivered> deliver_approval(Unit& unit, const DeliverApprovalSignal& request, Context& at) {
@@ -240,7 +255,7 @@ Result<SignalDelivered> deliver_approval(Unit& unit, const DeliverApprovalSignal
   }
   const auto* waitpoint = unit.find<Waitpoint>(waitpoint_key(id, request.waitpoint_id));
   if (!waitpoint || waitpoint->token.empty()) {
-    return fail_with(ErrorCode::waitpoint_not_found, request.waitpoint_id.to_string(),
+    return fail_with(ErrorCode::unknown_waitpoint, request.waitpoint_id.to_string(),
                      "The execution has no such waitpoint.");
   }
   DeliverSignal signal{.execution_id = id, .waitpoint_id = request.waitpoint_id, .waitpoint_token = ""};
@@ -250,7 +265,8 @@ Result<SignalDelivered> deliver_approval(Unit& unit, const DeliverApprovalSignal
   signal.idempotency_key = "approval:" + request.signal_name + ":" + request.idempotency_suffix;
   signal.dedup_ttl_ms = request.signal_dedup_ttl_ms;
   signal.max_signals_per_execution = request.max_signals_per_execution;
-  return accept(unit, signal, at);
+  signal.signal_maxlen = request.maxlen;
+  return accept(unit, signal, Sender::operator_, at);
 }
 
 void append_timeout_signal(Unit& unit, const ExecutionId& id, Context& at) {

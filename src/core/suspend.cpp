@@ -104,7 +104,7 @@ Result<void> check_bindings(const std::vector<WaitpointBinding>& bindings, const
 }
 
 Result<void> check_request(const SuspendExecution& request, const std::vector<WaitpointBinding>& bindings,
-                           const Context& at) {
+                           std::int64_t now_ms) {
   if (auto ok = check_bindings(bindings, request.resume_condition); !ok) return ok;
   const auto& policy = request.resume_policy;
   if (!policy.consume_matched_signals || policy.retain_signal_buffer_until_closed ||
@@ -112,7 +112,7 @@ Result<void> check_request(const SuspendExecution& request, const std::vector<Wa
     return refuse("resume_policy: not supported", "Leave the flags of the resume policy at their defaults.");
   }
   if (request.timeout_at && saturating_add(std::max<std::int64_t>(*request.timeout_at, 0), kTimeoutSkewMs) <
-                                request.now.value_or(at.now_ms)) {
+                                request.now.value_or(now_ms)) {
     return refuse("timeout_at_in_past", "Give a timeout that lies ahead.");
   }
   if (request.timeout_signal_name.empty() || request.timeout_signal_name.starts_with("__")) {
@@ -121,9 +121,14 @@ Result<void> check_request(const SuspendExecution& request, const std::vector<Wa
   for (const auto& [name, text] : {std::pair{"timeout_signal_name", &request.timeout_signal_name},
                                    {"continuation_metadata_pointer", &request.continuation_metadata_pointer},
                                    {"idempotency_key", &request.idempotency_key}}) {
-    if (auto ok = check_text(name, *text); !ok) return ok;
+    if (auto ok = check_kept_text(name, *text); !ok) return ok;
   }
-  return check(request.resume_condition);
+  return {};
+}
+
+std::unexpected<Error> satisfied_before() {
+  return fail_with(ErrorCode::already_satisfied, "",
+                   "What it would wait for has arrived: go on, or suspend without `strict` to see it.");
 }
 
 // ---- timeouts ----
@@ -176,7 +181,8 @@ Suspended answer_of(Unit& unit, const ExecutionId& id, const SuspensionDetails& 
   Suspended answer{.already_satisfied = already_satisfied,
                    .suspension_id = details.suspension_id.value_or(SuspensionId{}),
                    .waitpoints = {},
-                   .signals = {}};
+                   .signals = {},
+                   .handle = std::nullopt};
   const auto keys = waitpoints_of(id, details);
   unit.fetch<Waitpoint>(keys);
   for (const auto& key : keys) {
@@ -193,6 +199,42 @@ const SuspensionDetails* details_of(Unit& unit, const ExecutionId& id, std::uint
   if (row && row->suspension_count == index + 1) return &row->details;
   const auto* past = unit.find<PastSuspension>({id.partition, id.uuid, index});
   return past ? &past->details : nullptr;
+}
+
+// Signals that had come before were enough, and the lease went on: one of them has met the condition.
+bool was_satisfied_at_once(Unit& unit, const ExecutionId& id, const SuspensionDetails& details) {
+  if (details.resume_trigger != ResumeTrigger::signal) return false;
+  const auto& primary = unit.require<Waitpoint>(waitpoints_of(id, details).front());
+  return contains(primary.buffered_signals, details.satisfier_signals.back());
+}
+
+// The call repeats one that found its signals waiting.
+std::optional<Suspended> answer_at_once(Unit& unit, const ExecutionId& id, const WaitpointBinding& primary) {
+  const auto* row = unit.find<Suspension>(suspension_key(id));
+  if (!primary.use_pending || !primary.waitpoint_id || !row || row->suspension_count == 0)
+    return std::nullopt;
+  const auto& details = row->details;
+  const bool same = details.waitpoint_ids.front() == primary.waitpoint_id->to_string();
+  if (!same || !was_satisfied_at_once(unit, id, details)) return std::nullopt;
+  return answer_of(unit, id, details, true);
+}
+
+// The suspension that the last lease ended with.
+const SuspensionDetails& details_of_last_end(Unit& unit, const ExecutionId& id) {
+  const auto& row = unit.require<Suspension>(suspension_key(id));
+  if (!was_satisfied_at_once(unit, id, row.details)) return row.details;
+  std::vector<PastSuspensionKey> past;
+  for (std::uint32_t i = 0; i + 1 < row.suspension_count; ++i) past.push_back({id.partition, id.uuid, i});
+  unit.fetch<PastSuspension>(past);
+  std::vector<WaitpointRecordKey> primaries;
+  for (const auto& key : past) {
+    primaries.push_back(waitpoints_of(id, unit.require<PastSuspension>(key).details).front());
+  }
+  unit.fetch<Waitpoint>(primaries);
+  const auto found = std::find_if(past.rbegin(), past.rend(), [&](const PastSuspensionKey& key) {
+    return !was_satisfied_at_once(unit, id, unit.require<PastSuspension>(key).details);
+  });
+  return found == past.rend() ? row.details : unit.require<PastSuspension>(*found).details;
 }
 
 std::optional<Suspended> earlier_answer(Unit& unit, const SuspendExecution& request, const Context& at) {
@@ -231,7 +273,8 @@ Result<Waitpoint> new_waitpoint(Unit& unit, const ExecutionId& id, std::uint32_t
                                 const std::optional<WaitpointId>& wanted_id, const std::string& key,
                                 Context& at) {
   const auto waitpoint_id = wanted_id ? *wanted_id : at.mint<WaitpointId>();
-  if (unit.find<Waitpoint>(waitpoint_key(id, waitpoint_id))) {
+  // One that is minted is new: looking for it would cost a round trip.
+  if (wanted_id && unit.find<Waitpoint>(waitpoint_key(id, waitpoint_id))) {
     return fail_with(ErrorCode::waitpoint_already_exists, waitpoint_id.to_string(),
                      "The id of a waitpoint is never used again: give another one, or none.");
   }
@@ -289,6 +332,11 @@ Result<WaitpointRecordKey> bind_pending(Unit& unit, const Execution& execution,
 
 Result<void> bind(Unit& unit, const Execution& execution, const std::vector<WaitpointBinding>& bindings,
                   SuspensionDetails& details, Context& at) {
+  std::vector<WaitpointRecordKey> keys;
+  for (const auto& binding : bindings) {
+    if (binding.waitpoint_id) keys.push_back(waitpoint_key(execution.key(), *binding.waitpoint_id));
+  }
+  unit.fetch<Waitpoint>(keys);
   for (const auto& binding : bindings) {
     if (binding.use_pending) {
       auto key = bind_pending(unit, execution, binding, details, at);
@@ -343,15 +391,21 @@ void want_for(Unit& unit, const SuspendExecution& request) {
   for (const auto& binding : request.waitpoints) {
     if (binding.waitpoint_id) unit.want<Waitpoint>(waitpoint_key(id, *binding.waitpoint_id));
   }
-  if (!request.idempotency_key.empty() && check_text("idempotency_key", request.idempotency_key)) {
+  if (!request.idempotency_key.empty() && check_kept_text("idempotency_key", request.idempotency_key)) {
     unit.want<SuspendDedup>({id.partition, id.uuid, request.idempotency_key});
   }
 }
 
+Result<void> check_arguments(const SuspendExecution& request, std::int64_t now_ms) {
+  // The condition comes first: it must not be larger than it may be when the others walk through it.
+  if (auto ok = check(request.resume_condition); !ok) return ok;
+  return check_request(request, bindings_of(request), now_ms);
+}
+
 Result<Suspended> suspend(Unit& unit, const SuspendExecution& request, Context& at) {
   const auto& id = request.execution_id;
+  if (auto ok = check_arguments(request, at.now_ms); !ok) return std::unexpected(ok.error());
   const auto bindings = bindings_of(request);
-  if (auto ok = check_request(request, bindings, at); !ok) return std::unexpected(ok.error());
   const auto* known = unit.find<Execution>(id);
   const auto policy = known ? unit.require<ExecutionSpec>(id).policy : ExecutionPolicy{};
   const auto deadline = deadline_of(request, policy, at);
@@ -359,13 +413,20 @@ Result<Suspended> suspend(Unit& unit, const SuspendExecution& request, Context& 
     return refuse("timeout_only_without_deadline", "Say when the timeout is.");
   }
   if (!known) return std::unexpected(not_found(id));
-  if (auto answer = earlier_answer(unit, request, at)) return *std::move(answer);
+  if (auto answer = earlier_answer(unit, request, at)) {
+    if (request.strict && answer->already_satisfied) return satisfied_before();
+    return *std::move(answer);
+  }
   if (repeats(*known, request.fence, LeaseEnd::suspend)) {
-    return answer_of(unit, id, unit.require<Suspension>(suspension_key(id)).details, false);
+    return answer_of(unit, id, details_of_last_end(unit, id), false);
   }
   auto held =
       check_holder(unit, id, request.fence, request.attempt_index, ErrorCode::invalid_lease_for_suspend, at);
   if (!held) return std::unexpected(held.error());
+  if (auto answer = answer_at_once(unit, id, bindings.front())) {
+    if (request.strict) return satisfied_before();
+    return *std::move(answer);
+  }
   const auto attempt_index = (*held)->attempt.attempt_index;
 
   SuspensionDetails details{
@@ -384,6 +445,7 @@ Result<Suspended> suspend(Unit& unit, const SuspendExecution& request, Context& 
   if (auto ok = bind(unit, **held, bindings, details, at); !ok) return std::unexpected(ok.error());
   const auto primary = waitpoints_of(id, details).front();
   const bool satisfied = bindings.front().use_pending && replay_buffered(unit, primary, details);
+  if (satisfied && request.strict) return satisfied_before();
   if (satisfied) {
     auto& waitpoint = unit.edit<Waitpoint>(primary);
     close(waitpoint, "resumed", at);
@@ -432,7 +494,7 @@ Result<TokenedWaitpoint> create_waitpoint(Unit& unit, const CreateWaitpoint& req
 }
 
 Result<WaitpointClosed> close_waitpoint(Unit& unit, const CloseWaitpoint& request, Context& at) {
-  if (auto ok = check_text("reason", request.reason); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_kept_text("reason", request.reason); !ok) return std::unexpected(ok.error());
   if (!unit.find<Execution>(request.execution_id)) return std::unexpected(not_found(request.execution_id));
   const auto key = waitpoint_key(request.execution_id, request.waitpoint_id);
   const auto* found = unit.find<Waitpoint>(key);
@@ -447,9 +509,12 @@ Result<WaitpointClosed> close_waitpoint(Unit& unit, const CloseWaitpoint& reques
 
 Rule run_due(Unit& unit, const WaitpointRecordKey& key, Context& at) {
   const auto* found = unit.find<Waitpoint>(key);
-  const bool due = found && found->state == WaitpointState::pending && found->expires_at_ms &&
-                   *found->expires_at_ms <= at.now_ms;
-  if (!due) return Rule::none;
+  if (!found || !found->next_due_at_ms) return Rule::none;
+  const auto due_at = found->state == WaitpointState::pending ? found->expires_at_ms : std::nullopt;
+  if (!due_at || *due_at > at.now_ms) {
+    if (found->next_due_at_ms != due_at) unit.edit<Waitpoint>(key).next_due_at_ms = due_at;
+    return Rule::none;
+  }
   close(unit.edit<Waitpoint>(key), "never_committed", at);
   return Rule::pending_waitpoint_expiry;
 }

@@ -6,10 +6,13 @@
 #include "core/lease.h"
 #include "core/signal.h"
 #include "core/transition.h"
+#include "model/text.h"
 
 namespace flowfabric::core {
 
 namespace {
+
+constexpr std::size_t kMaxTextBytes = 1024;
 
 void close_waitpoints(Unit& unit, const std::vector<WaitpointRecordKey>& keys, const std::string& reason,
                       bool satisfied, const Context& at) {
@@ -23,14 +26,13 @@ void close_waitpoints(Unit& unit, const std::vector<WaitpointRecordKey>& keys, c
   }
 }
 
-void close_details(Suspension& suspension, const std::string& reason, ResumeTrigger trigger,
-                   const Context& at) {
-  auto& details = suspension.details;
-  details.closed_at_ms = at.now_ms;
-  details.close_reason = reason;
-  details.resume_trigger = trigger;
-  details.satisfied_set.clear();
-  suspension.next_due_at_ms.reset();
+// Those that are not closed; the index does not know of the ones that this batch has made.
+std::vector<WaitpointRecordKey> open_waitpoints(Unit& unit, const ExecutionId& id) {
+  auto keys = unit.ask(OpenWaitpoints{id});
+  unit.for_each_dirty<Waitpoint>([&](const Slot<Waitpoint>& slot) {
+    if (owner_of(slot.key) == id && std::ranges::find(keys, slot.key) == keys.end()) keys.push_back(slot.key);
+  });
+  return keys;
 }
 
 // ---- timeouts ----
@@ -82,6 +84,13 @@ void resume_by_timeout(Unit& unit, const ExecutionId& id, Context& at) {
 
 }  // namespace
 
+Result<void> check_kept_text(std::string_view field, const std::string& text) {
+  if (auto ok = check_text(field, text); !ok) return ok;
+  if (text.size() <= kMaxTextBytes) return {};
+  return fail_with(ErrorCode::invalid_input, std::string(field) + ": longer than 1024 bytes",
+                   "Use a shorter text; larger data belongs into a payload.");
+}
+
 std::vector<WaitpointRecordKey> waitpoints_of(const ExecutionId& id, const SuspensionDetails& details) {
   std::vector<WaitpointRecordKey> keys;
   for (const auto& text : details.waitpoint_ids) {
@@ -95,6 +104,15 @@ void close(Waitpoint& waitpoint, const std::string& reason, const Context& at) {
   waitpoint.closed_at_ms = at.now_ms;
   waitpoint.close_reason = reason;
   waitpoint.next_due_at_ms.reset();
+}
+
+void close(Suspension& suspension, const std::string& reason, ResumeTrigger trigger, const Context& at) {
+  auto& details = suspension.details;
+  details.closed_at_ms = at.now_ms;
+  details.close_reason = reason;
+  details.resume_trigger = trigger;
+  details.satisfied_set.clear();
+  suspension.next_due_at_ms.reset();
 }
 
 SuspensionKey suspension_key(const ExecutionId& id) {
@@ -122,6 +140,11 @@ Suspension& suspension_row(Unit& unit, const ExecutionId& id) {
 
 bool is_open(const Suspension& suspension) {
   return suspension.details.suspension_id && !suspension.details.closed_at_ms;
+}
+
+std::optional<WaitpointId> primary_waitpoint(const Suspension& suspension) {
+  const auto& ids = suspension.details.waitpoint_ids;
+  return is_open(suspension) && !ids.empty() ? WaitpointId::parse(ids.front()) : std::nullopt;
 }
 
 Satisfied satisfied_of(const SuspensionDetails& details) {
@@ -156,19 +179,33 @@ bool is_shown_to_worker(const SuspensionDetails& details) {
   return details.resume_trigger == ResumeTrigger::signal || details.resume_trigger == ResumeTrigger::timeout;
 }
 
-std::vector<ResumeSignal> resume_signals(Unit& unit, const Execution& execution) {
-  if (!SuspensionId::parse(execution.attempt.attempt_suspension)) return {};
-  const auto* suspension = unit.find<Suspension>(suspension_key(execution.key()));
+void fetch_resume_signals(Unit& unit, const std::vector<ExecutionId>& ids) {
+  std::vector<SuspensionKey> keys;
+  for (const auto& id : ids) keys.push_back(suspension_key(id));
+  unit.fetch<Suspension>(keys);
+  std::vector<SignalKey> signals;
+  std::vector<WaitpointRecordKey> waitpoints;
+  for (const auto& id : ids) {
+    const auto* suspension = unit.find<Suspension>(suspension_key(id));
+    if (!suspension || !is_shown_to_worker(suspension->details)) continue;
+    std::ranges::copy(signal_keys(id, suspension->details.satisfier_signals), std::back_inserter(signals));
+    std::ranges::copy(waitpoints_of(id, suspension->details), std::back_inserter(waitpoints));
+  }
+  unit.fetch<Signal, Waitpoint>(signals, waitpoints);
+}
+
+std::vector<ResumeSignal> resume_signals(Unit& unit, const ExecutionId& id, std::uint32_t attempt_index) {
+  const auto* suspension = unit.find<Suspension>(suspension_key(id));
   if (!suspension) return {};
   const auto& details = suspension->details;
-  if (!is_shown_to_worker(details) || details.attempt_index != execution.attempt.attempt_index) return {};
-  return signals_of(unit, execution.key(), details);
+  if (!is_shown_to_worker(details) || details.attempt_index != attempt_index) return {};
+  return signals_of(unit, id, details);
 }
 
 void resume(Unit& unit, const ExecutionId& id, const HowResumed& how, const Context& at) {
   auto& suspension = unit.edit<Suspension>(suspension_key(id));
   suspension.details.resume_requested_by = how.requested_by;
-  close_details(suspension, how.close_reason, how.trigger, at);
+  close(suspension, how.close_reason, how.trigger, at);
   close_waitpoints(unit, waitpoints_of(id, suspension.details), how.close_reason,
                    how.trigger != ResumeTrigger::operator_, at);
   auto& execution = unit.edit<Execution>(id);
@@ -188,9 +225,9 @@ void close_with_execution(Unit& unit, const Execution& execution, const std::str
   const auto* found = unit.find<Suspension>(suspension_key(id));
   if (!found) return;
   if (is_open(*found)) {
-    close_details(unit.edit<Suspension>(suspension_key(id)), reason, ResumeTrigger::none, at);
+    close(unit.edit<Suspension>(suspension_key(id)), reason, ResumeTrigger::none, at);
   }
-  close_waitpoints(unit, unit.ask(OpenWaitpoints{id}), reason, false, at);
+  close_waitpoints(unit, open_waitpoints(unit, id), reason, false, at);
 }
 
 void fetch_suspensions(Unit& unit, const std::vector<ExecutionId>& ids) {
@@ -217,6 +254,9 @@ Result<Resumed> resume_by_operator(Unit& unit, const ResumeExecution& request, C
   if (request.resume_delay_ms < 0) {
     return fail_with(ErrorCode::invalid_input, "resume_delay_ms: negative",
                      "Give a number of milliseconds, or none.");
+  }
+  if (auto ok = check_kept_text("trigger_type", request.trigger_type); !ok) {
+    return std::unexpected(ok.error());
   }
   const auto& id = request.execution_id;
   const auto* execution = unit.find<Execution>(id);
@@ -246,6 +286,11 @@ Rule run_due(Unit& unit, const SuspensionKey& key, Context& at) {
   }
   if (!execution || execution->state.lifecycle_phase != LifecyclePhase::suspended || !is_open(*suspension)) {
     unit.edit<Suspension>(key).next_due_at_ms.reset();
+    return Rule::none;
+  }
+  const auto timeout_at = suspension->details.timeout_at_ms;
+  if (!timeout_at || *timeout_at > at.now_ms) {
+    unit.edit<Suspension>(key).next_due_at_ms = timeout_at;
     return Rule::none;
   }
   const auto behavior = suspension->details.timeout_behavior;

@@ -9,6 +9,10 @@
 
 namespace flowfabric::core {
 
+// A text that is kept for every suspension or signal, and may be part of a key: valid, and at most 1 024
+// bytes.
+Result<void> check_kept_text(std::string_view field, const std::string& text);
+
 SuspensionKey suspension_key(const ExecutionId& id);
 WaitpointRecordKey waitpoint_key(const ExecutionId& id, const WaitpointId& waitpoint_id);
 
@@ -26,11 +30,17 @@ void set_satisfied(SuspensionDetails& details, const Satisfied& satisfied);
 std::vector<ResumeSignal> signals_of(Unit& unit, const ExecutionId& id, const SuspensionDetails& details);
 // It was closed by a signal, or by its timeout with one.
 bool is_shown_to_worker(const SuspensionDetails& details);
-// For a claim: none, unless its attempt was suspended and resumed by a signal or by its timeout.
-std::vector<ResumeSignal> resume_signals(Unit& unit, const Execution& execution);
+// For a claim of an attempt that was suspended: none, unless a signal or its timeout has resumed it.
+std::vector<ResumeSignal> resume_signals(Unit& unit, const ExecutionId& id, std::uint32_t attempt_index);
+// What that will need, for several executions at once.
+void fetch_resume_signals(Unit& unit, const std::vector<ExecutionId>& ids);
 
+// The first that it waits on; none if it is closed.
+std::optional<WaitpointId> primary_waitpoint(const Suspension& suspension);
 std::vector<WaitpointRecordKey> waitpoints_of(const ExecutionId& id, const SuspensionDetails& details);
 void close(Waitpoint& waitpoint, const std::string& reason, const Context& at);
+// Without its waitpoints.
+void close(Suspension& suspension, const std::string& reason, ResumeTrigger trigger, const Context& at);
 
 // Back in line, or to its resume delay. The suspension and its waitpoints are closed.
 struct HowResumed {

@@ -35,6 +35,7 @@ SuspensionView view(const Suspension& suspension) {
           .continuation_metadata_pointer = details.continuation_metadata_pointer,
           .satisfied = details.satisfied_set,
           .last_signal_at = details.last_signal_at_ms,
+          .last_hmac_validation_failed_at = suspension.last_hmac_validation_failed_at_ms,
           .closed_at = details.closed_at_ms,
           .close_reason = details.close_reason,
           .resume_trigger = details.resume_trigger,

@@ -20,6 +20,12 @@ Result<void> check_exists(Reading& reading, const ExecutionId& id) {
   return std::unexpected(core::not_found(id));
 }
 
+// A waitpoint may be pending still, for a while; it takes no signals any more.
+bool has_ended(Reading& reading, const ExecutionId& id) {
+  const auto* execution = reading.find<Execution>(id);
+  return !execution || execution->state.lifecycle_phase == LifecyclePhase::terminal;
+}
+
 template <class Record>
 void load_all(Reading& reading, const std::vector<typename Record::Key>& keys) {
   for (const auto& key : keys) reading.unit.want<Record>(key);
@@ -55,6 +61,7 @@ Result<WaitpointKids> answer(Readers& readers, const ListWaitpointKids&) {
 Result<WaitpointPage> answer(Readers& readers, const ListPendingWaitpoints& request) {
   return readers.read([&](Reading& reading) -> Result<WaitpointPage> {
     if (auto ok = check_exists(reading, request.execution_id); !ok) return std::unexpected(ok.error());
+    if (has_ended(reading, request.execution_id)) return WaitpointPage{};
     auto keys = open_waitpoints(reading, request.execution_id);
     std::erase_if(keys, [&](const auto& key) { return request.after && key.waitpoint_id <= *request.after; });
     const auto limit = std::clamp<std::size_t>(request.limit, 1, kMaxPage);
@@ -78,6 +85,7 @@ Result<std::optional<std::string>> answer(Readers& readers, const ReadWaitpointT
     const auto* waitpoint =
         reading.find<Waitpoint>(core::waitpoint_key(request.execution_id, request.waitpoint_id));
     if (!waitpoint || waitpoint->state == WaitpointState::closed) return std::nullopt;
+    if (has_ended(reading, request.execution_id)) return std::nullopt;
     return waitpoint->token;
   });
 }

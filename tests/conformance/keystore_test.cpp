@@ -39,16 +39,33 @@ TEST_P(Secrets, AreRotatedWithGrace) {
   tick(10'000);
   EXPECT_EQ(deliver(signal(waitpoint(), "a")).effect, SignalEffect::appended_to_waitpoint_duplicate)
       << "up to the last moment";
+  EXPECT_EQ(must(ListWaitpointKids{}).verifying.size(), 2u);
+  EXPECT_EQ(rotate("k3b", '3', 20'000).gc_count, 0u) << "nor is it collected before";
   tick(1);
   expect_error(signal(waitpoint(), "c"), ErrorCode::token_expired);
-  auto forged = signal(waitpoint(), "c");
-  forged.waitpoint_token.back() = forged.waitpoint_token.back() == 'a' ? 'b' : 'a';
-  expect_error(forged, ErrorCode::invalid_token);
-  EXPECT_EQ(must(ListWaitpointKids{}).verifying.size(), 1u);
+  auto wrong = signal(waitpoint(), "c");
+  wrong.waitpoint_token = forged(wrong.waitpoint_token);
+  expect_error(wrong, ErrorCode::invalid_token);
+  EXPECT_EQ(must(ListWaitpointKids{}).verifying.size(), 2u);
   EXPECT_EQ(rotate("k4", 'd').gc_count, 1u);
   expect_error(signal(waitpoint(), "c"), ErrorCode::invalid_token);
   suspend_new();
   EXPECT_TRUE(waitpoint().waitpoint_token.starts_with("k4:"));
+}
+
+TEST_P(Secrets, AreCollectedHoweverManyThereAre) {
+  for (int i = 0; i < 70; ++i) rotate("r" + std::to_string(i), 'a', 1000);
+  EXPECT_EQ(must(ListWaitpointKids{}).verifying.size(), 70u);
+  tick(1001);
+  EXPECT_EQ(rotate("last", 'b').gc_count, 70u);
+  EXPECT_EQ(must(ListWaitpointKids{}).verifying.size(), 1u);
+}
+
+TEST_P(Secrets, AreListedByName) {
+  for (const auto* kid : {"b", "a", "B"}) rotate(kid, 'a');
+  std::vector<std::string> kids;
+  for (const auto& each : must(ListWaitpointKids{}).verifying) kids.push_back(each.kid);
+  EXPECT_EQ(kids, (std::vector<std::string>{"a", "b", "k1"}));
 }
 
 TEST_P(Secrets, AreNotReplacedUnderTheirName) {
@@ -63,6 +80,52 @@ TEST_P(Secrets, AreNotReplacedUnderTheirName) {
   expect_error(RotateWaitpointSecret{"k5", secret('c'), std::int64_t{1} << 53}, ErrorCode::invalid_grace_ms);
   expect_error(RotateWaitpointSecret{"k5", secret('c'), -1}, ErrorCode::invalid_grace_ms);
   EXPECT_EQ(must(ListWaitpointKids{}).current_kid, "k2");
+}
+
+// ---- the one that an engine brings along ----
+
+class GivenSecret : public SuspensionTest {
+ protected:
+  // What the engine has to say when it opens the store with this secret.
+  Log opened_with(const std::string& hex) {
+    auto said = std::make_shared<Log>();
+    reopen({.waitpoint_secret_hex = hex,
+            .notice = [said](const std::string& words) { said->push_back(words); }});
+    return *said;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(DurableStores, GivenSecret, kDurableStores, store_name);
+
+TEST_P(GivenSecret, StaysInTheStore) {
+  suspend_new();
+  EXPECT_EQ(opened_with(""), Log{}) << "there is one";
+  const auto other = opened_with(secret('a'));
+  ASSERT_EQ(other.size(), 1u);
+  EXPECT_NE(other[0].find("k1"), std::string::npos);
+  EXPECT_NE(other[0].find("rotate"), std::string::npos);
+  EXPECT_EQ(other[0].find("aaaa"), std::string::npos);
+  EXPECT_EQ(deliver(signal(waitpoint())).effect, SignalEffect::resume_condition_satisfied)
+      << "the stored one is in force";
+  EXPECT_EQ(must(SeedWaitpointSecret{"k1", secret('a')}), (SecretSeeded{"k1", false}));
+  must(RotateWaitpointSecret{"k2", secret('b')});
+  EXPECT_EQ(opened_with(secret('a')).size(), 1u) << "as long as there is another k1";
+}
+
+TEST(FirstSecret, IsTheOneThatIsGivenOrAnother) {
+  const auto notices = [](const std::string& hex) {
+    auto said = std::make_shared<Log>();
+    auto engine = Engine::open("memory:", {.waitpoint_secret_hex = hex,
+                                           .notice = [said](const auto& words) { said->push_back(words); }});
+    EXPECT_TRUE(engine);
+    const auto seeded = engine->call(SeedWaitpointSecret{"k1", hex.size() == 64 ? hex : secret('f')});
+    EXPECT_EQ(seeded, (SecretSeeded{"k1", hex.size() == 64}));
+    return *said;
+  };
+  EXPECT_EQ(notices(secret('a')), Log{});
+  EXPECT_EQ(notices("abcd"), Log{}) << "of any length";
+  const auto made = notices("");
+  ASSERT_EQ(made.size(), 1u);
+  EXPECT_NE(made[0].find("one was made"), std::string::npos);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Signals (03 §4, §8): who may deliver one, and what it does.
+#include "model/waitpoint_token.h"
 #include "support/suspension_support.h"
 
 namespace flowfabric {
@@ -9,18 +10,16 @@ using enum SignalEffect;
 
 class Signals : public SuspensionTest {
  protected:
-  // The last digit is another one.
-  static std::string forged(std::string token) {
-    token.back() = token.back() == '0' ? '1' : '0';
-    return token;
-  }
-  // Refused, nothing has moved, and the attempt is on record.
+  // Refused, nothing has moved, and the attempt is on record with the execution it was aimed at.
   void expect_unauthentic(DeliverSignal request, ErrorCode code) {
-    const auto before = story(id());
-    const auto suspension_before = seen();
-    expect_error(std::move(request), code);
-    EXPECT_EQ(story(id()), before);
-    EXPECT_EQ(seen(), suspension_before);
+    const auto& target = request.execution_id;
+    auto expected = must(DescribeSuspension{target});
+    const auto before = story(target);
+    tick(1);
+    expect_error(request, code);
+    EXPECT_EQ(story(target), before);
+    expected.last_hmac_validation_failed_at = now();
+    EXPECT_EQ(must(DescribeSuspension{target}), expected);
   }
 };
 INSTANTIATE_TEST_SUITE_P(EveryStore, Signals, kStores, store_name);
@@ -70,6 +69,39 @@ TEST_P(Signals, SayNothingOfWhatRuns) {
   expect_error(request, ErrorCode::invalid_token);
   request.execution_id.uuid.bytes[5] ^= 1;
   expect_error(request, ErrorCode::execution_not_found);
+}
+
+// Whatever a token looks like and whatever the execution does: without a genuine one there is no telling.
+TEST_P(Signals, SayNothingOfWaitpointsToWhoHasNoToken) {
+  suspend_new();
+  const auto suspended = id();
+  const auto token = waitpoint().waitpoint_token;
+  const auto active = waitpoint().waitpoint_id;
+  suspend_new();
+  deliver(signal(waitpoint()));
+  const auto ended = id();
+  const auto closed = waitpoint().waitpoint_id;
+  complete(claim_one());
+  const auto pending = make_waitpoint(running());
+  const auto of_another = pending.waitpoint_token;
+  for (const auto& kid : {"k2", "k3"}) must(RotateWaitpointSecret{kid, std::string(64, kid[1]), 0});
+  tick(1);
+  for (const auto& [execution, known] :
+       {std::pair{suspended, active}, {ended, closed}, {id(), pending.waitpoint_id}}) {
+    for (const auto& wrong : {std::string(), std::string("k1"), forged(token), "k3:" + std::string(64, 'a'),
+                              "k2" + token.substr(2), "k9" + token.substr(2), of_another.substr(0, 66) + "?",
+                              execution == id() ? token : of_another}) {
+      DeliverSignal request{
+          .execution_id = execution, .waitpoint_id = known, .waitpoint_token = wrong, .signal_name = "x"};
+      const auto there = engine().call(request);
+      request.waitpoint_id.uuid.bytes[2] ^= 1;
+      const auto not_there = engine().call(request);
+      ASSERT_FALSE(there || not_there) << redacted_token(wrong);
+      EXPECT_EQ(there.error(), not_there.error()) << redacted_token(wrong);
+      request.execution_id.uuid.bytes[5] ^= 1;
+      expect_error(request, ErrorCode::execution_not_found);
+    }
+  }
 }
 
 TEST_P(Signals, HaveKeysThatAreTexts) {
@@ -124,10 +156,43 @@ TEST_P(Signals, CountSources) {
   EXPECT_EQ(effect_of(request), resume_condition_satisfied);
 }
 
+TEST_P(Signals, CountSignalsAndWaitpoints) {
+  suspend_new(count_of(2, CountKind::distinct_signals, {"k"}, {"yes"}));
+  EXPECT_EQ(effect_of(signal(waitpoint(), "no")), signal_ignored_matcher_failed);
+  EXPECT_EQ(effect_of(signal(waitpoint(), "yes")), appended_to_waitpoint);
+  EXPECT_EQ(effect_of(signal(waitpoint(), "yes")), resume_condition_satisfied) << "from one source";
+  suspend(suspension(claim_one(), count_of(1, CountKind::distinct_waitpoints, {"a", "b"})));
+  EXPECT_EQ(effect_of(signal(waitpoint(1))), resume_condition_satisfied);
+  suspend(suspension(claim_one(), all_of({count_of(2, CountKind::distinct_signals, {"k"}, {"x"}),
+                                          count_of(1, CountKind::distinct_signals, {"k"}, {"y"})})));
+  EXPECT_EQ(effect_of(signal(waitpoint(), "x")), appended_to_waitpoint);
+  EXPECT_EQ(effect_of(signal(waitpoint(), "y")), appended_to_waitpoint);
+  EXPECT_EQ(effect_of(signal(waitpoint(), "x")), resume_condition_satisfied) << "each count has its own";
+}
+
+// Sources that look like two others, or like what the engine writes down of them.
+TEST_P(Signals, AreCountedByWhatTheySayAndNotByHowItLooks) {
+  const std::vector<std::pair<std::string, std::string>> sources{
+      {"a", "b:c"}, {"a:b", "c"}, {"leaf", ""}, {"", "leaf"}, {"src:1", "a"}, {"members[0] leaf", "\"\n,"}};
+  const auto all = static_cast<std::uint32_t>(sources.size());
+  suspend_new(all_of({single("k", {"never"}), count_of(all, CountKind::distinct_sources, {"k"}, {"x"})}));
+  for (const auto& [type, identity] : sources) {
+    auto request = signal(waitpoint(), "x");
+    request.source_type = type;
+    request.source_identity = identity;
+    EXPECT_EQ(effect_of(request), appended_to_waitpoint) << type << ' ' << identity;
+    EXPECT_EQ(effect_of(request), appended_to_waitpoint_duplicate) << type << ' ' << identity;
+  }
+  EXPECT_EQ(effect_of(signal(waitpoint(), "never")), resume_condition_satisfied);
+}
+
 TEST_P(Signals, DoNotResumeWhatIsAnOperators) {
   suspend_new({OperatorOnly{}});
   EXPECT_EQ(effect_of(signal(waitpoint())), no_op);
-  expect_error(signal(waitpoint(), "__operator_only__"), ErrorCode::invalid_input);
+  for (const auto* name : {"__operator_only__", "__timeout_only__", "__timeout__", "__"}) {
+    EXPECT_EQ(expect_refused(signal(waitpoint(), name), ErrorCode::invalid_input).detail,
+              "signal_name: reserved");
+  }
   EXPECT_EQ(now_in(), expected::suspended());
   EXPECT_EQ(must(ResumeExecution{id()}).public_state, PublicState::waiting);
   EXPECT_EQ(seen().resume_trigger, ResumeTrigger::operator_);
@@ -183,6 +248,25 @@ TEST_P(Signals, HaveLimits) {
   expect_refused(more, ErrorCode::signal_limit_exceeded);
 }
 
+TEST_P(Signals, HaveTextsOfALimitedLength) {
+  suspend_new();
+  const std::string long_text(1025, 't');
+  for (const auto field :
+       {&DeliverSignal::signal_name, &DeliverSignal::signal_category, &DeliverSignal::source_type,
+        &DeliverSignal::source_identity, &DeliverSignal::target_scope, &DeliverSignal::payload_encoding,
+        &DeliverSignal::correlation_id, &DeliverSignal::idempotency_key}) {
+    auto request = signal(waitpoint());
+    for (const auto& text : {long_text, std::string("\xff"), std::string("a\0b", 3)}) {
+      request.*field = text;
+      expect_refused(request, ErrorCode::invalid_input);
+    }
+  }
+  auto request = signal(waitpoint());
+  request.idempotency_key = request.source_identity = std::string(1024, 't');
+  EXPECT_EQ(effect_of(request), resume_condition_satisfied);
+  EXPECT_TRUE(deliver(request).duplicate);
+}
+
 // ---- what is kept ----
 
 TEST_P(Signals, AreGivenToTheResumedWorker) {
@@ -207,6 +291,22 @@ TEST_P(Signals, AreGivenToTheResumedWorker) {
   complete(resumed);
 }
 
+TEST_P(Signals, AreGivenToNoOtherAttempt) {
+  suspend_new(single("k"), retries(1));
+  EXPECT_TRUE(task().resume_signals.empty());
+  EXPECT_TRUE(must(ObserveSignals{id(), 0}).empty()) << "it is open";
+  deliver(signal(waitpoint()));
+  const auto resumed = claim_one();
+  EXPECT_EQ(shown(resumed.resume_signals), Log{"go:none"});
+  fail(resumed);
+  advance(kHour);
+  const auto second = claim_one();
+  EXPECT_EQ(second.attempt_index, 1u);
+  EXPECT_TRUE(second.resume_signals.empty());
+  EXPECT_TRUE(must(ObserveSignals{id(), 1}).empty());
+  complete(second);
+}
+
 TEST_P(Signals, AreToldToSubscribers) {
   suspend_new(all_of({single("k", {"a"}), single("k", {"b"})}));
   const auto first = deliver(signal(waitpoint(), "a"));
@@ -218,6 +318,25 @@ TEST_P(Signals, AreToldToSubscribers) {
   EXPECT_EQ(log, (Log{"buffered", "signal_ignored_matcher_failed", "satisfied"}));
   EXPECT_EQ(events[0].signal_id, first.signal_id);
   EXPECT_EQ(events[0].execution_id, id());
+  // From a position on: none is missed, none comes twice.
+  EXPECT_EQ(must(ReadSignalEvents{.after = events[0].event_id}), (std::vector{events[1], events[2]}));
+  EXPECT_TRUE(must(ReadSignalEvents{.after = events[2].event_id}).empty());
+}
+
+TEST_P(Signals, AreToldToSubscribersWhenTheyAreRepeatedToo) {
+  suspend_new(all_of({single("k", {"a"}), single("k", {"b"})}));
+  auto request = signal(waitpoint(), "a");
+  request.idempotency_key = "K";
+  request.source_identity = "alice";
+  const auto first = deliver(request);
+  deliver(request);
+  deliver(signal(waitpoint(), "a"));
+  const auto events = must(ReadSignalEvents{});
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[1].effect, "deduped");
+  EXPECT_EQ(events[1].signal_id, first.signal_id);
+  EXPECT_EQ(events[1].source_identity, "alice");
+  EXPECT_EQ(events[2].effect, "appended_to_waitpoint_duplicate");
 }
 
 TEST_P(Signals, MayDelayTheResume) {
@@ -258,11 +377,43 @@ TEST_P(Signals, AnOperatorNeedsNoToken) {
             "lane_mismatch: args.lane_id=other exec_core.lane_id=default");
   auto unknown = request;
   unknown.waitpoint_id = {};
-  expect_refused(unknown, ErrorCode::waitpoint_not_found);
+  EXPECT_EQ(error_info(expect_refused(unknown, ErrorCode::unknown_waitpoint).code).kind,
+            ErrorKind::not_found);
+  unknown.execution_id.uuid.bytes[4] ^= 1;
+  expect_error(unknown, ErrorCode::execution_not_found);
   EXPECT_EQ(must(request).effect, no_op);
   EXPECT_TRUE(must(request).duplicate);
   request.signal_name = "approved";
   EXPECT_EQ(must(request).effect, resume_condition_satisfied);
+  EXPECT_TRUE(must(request).duplicate) << "although it has been resumed";
+  const auto approval = claim_one().resume_signals.at(0);
+  EXPECT_EQ(approval.signal_category, "approval");
+  EXPECT_EQ(approval.source_type, "operator");
+  EXPECT_EQ(approval.source_identity, "");
+  EXPECT_EQ(approval.payload, std::nullopt);
+}
+
+TEST_P(Signals, ARejectionMeansWhatTheConditionSays) {
+  suspend_new();
+  const DeliverApprovalSignal request{.execution_id = id(),
+                                      .lane_id = "default",
+                                      .waitpoint_id = waitpoint().waitpoint_id,
+                                      .signal_name = "rejected"};
+  EXPECT_EQ(must(request).effect, resume_condition_satisfied);
+}
+
+TEST_P(Signals, CannotTakeTheKeyOfAnApproval) {
+  suspend_new(single("k", {"approved"}));
+  auto request = signal(waitpoint(), "noise");
+  request.idempotency_key = "approval:approved:1";
+  EXPECT_EQ(effect_of(request), no_op);
+  EXPECT_EQ(must(DeliverApprovalSignal{.execution_id = id(),
+                                       .lane_id = "default",
+                                       .waitpoint_id = waitpoint().waitpoint_id,
+                                       .signal_name = "approved",
+                                       .idempotency_suffix = "1"})
+                .effect,
+            resume_condition_satisfied);
 }
 
 }  // namespace

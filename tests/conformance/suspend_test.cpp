@@ -20,7 +20,12 @@ TEST_P(Suspend, StopsTheWorkerAndKeepsTheAttempt) {
   const auto seen_execution = describe(id());
   EXPECT_EQ(seen_execution.blocking_detail,
             "suspended: waitpoint " + waitpoint().waitpoint_id.to_string() + " awaiting waiting_for_signal");
+  EXPECT_EQ(seen_execution.current_waitpoint, waitpoint().waitpoint_id);
+  EXPECT_EQ(seen_execution.lease, std::nullopt);
+  EXPECT_EQ(seen_execution.lease_epoch, 1);
+  EXPECT_EQ(seen_execution.attempt_id, task().fence.attempt_id);
   EXPECT_EQ(lease_log(id()), (Log{"1 acquired", "1 released suspend"}));
+  EXPECT_EQ(attempt_log(id()), Log{"0 initial suspended"});
   EXPECT_TRUE(claim().empty());
   const auto view = seen();
   EXPECT_EQ(view.suspension_id, answer.suspension_id);
@@ -65,6 +70,24 @@ TEST_P(Suspend, IsRepeatableByItsFence) {
   EXPECT_EQ(lease_log(id()), (Log{"1 acquired", "1 released suspend"}));
 }
 
+// The next lease has not ended: its suspension was over before it began.
+TEST_P(Suspend, IsRepeatableByItsFenceUntilTheNextLeaseEnds) {
+  const auto stopped = running();
+  const auto first = suspend(suspension(stopped));
+  deliver(signal(waitpoint()));
+  const auto resumed = claim_one();
+  for (const auto* key : {"again", "and again"}) {
+    const auto pending = make_waitpoint(resumed, key);
+    deliver(signal(pending));
+    auto next = suspension(resumed, single(key));
+    next.waitpoints = {{.waitpoint_id = pending.waitpoint_id, .use_pending = true}};
+    EXPECT_TRUE(must(next).already_satisfied);
+    EXPECT_EQ(must(suspension(stopped)), first);
+  }
+  complete(resumed);
+  expect_error(suspension(stopped), ErrorCode::execution_not_active);
+}
+
 TEST_P(Suspend, IsRepeatableByItsKey) {
   auto request = suspension(running());
   request.idempotency_key = "K";
@@ -86,6 +109,14 @@ TEST_P(Suspend, AKeyBelongsToItsExecution) {
   auto other = suspension(running());
   other.idempotency_key = "K";
   EXPECT_NE(suspend(other).suspension_id, first.suspension_id);
+}
+
+TEST_P(Suspend, AnEmptyKeyIsNone) {
+  const auto first = suspend_new();
+  deliver(signal(waitpoint()));
+  auto again = suspension(claim_one());
+  again.idempotency_key = "";
+  EXPECT_NE(suspend(again).suspension_id, first.suspension_id);
 }
 
 TEST_P(Suspend, AKeyEndsWithItsTime) {
@@ -171,6 +202,81 @@ TEST_P(Suspend, RefusesBindingsThatDoNotFit) {
   refuse(all_of({single("a"), {TimeoutOnly{}}}), {}, "timeout_only_without_deadline");
   refuse(single("a", {""}), {}, "resume_condition: empty signal name (use Wildcard instead)");
   refuse(all_of({}), {}, "allof_empty_members at path <root>");
+  refuse(count_of(0, CountKind::distinct_signals, {"a"}), {}, "count_n_zero at path <root>");
+  refuse(count_of(1, CountKind::distinct_signals, {}), {}, "count_waitpoints_empty at path <root>");
+  refuse(count_of(3, CountKind::distinct_waitpoints, {"a", "b"}), {},
+         "count_exceeds_waitpoint_set: n=3 > waitpoints.len()=2 at path <root>");
+}
+
+TEST_P(Suspend, ConditionsHaveTheirLimits) {
+  const auto task = running();
+  const auto nested = [](int depth) {
+    auto condition = single("a");
+    for (int i = 0; i < depth; ++i) condition = all_of({std::move(condition)});
+    return condition;
+  };
+  const auto refuse = [&](ResumeCondition condition, const std::string& words) {
+    const auto error = expect_refused(suspension(task, std::move(condition)), ErrorCode::invalid_input);
+    EXPECT_NE(error.detail.find(words), std::string::npos) << error.detail;
+  };
+  refuse(nested(5), "depth 5 exceeds cap 4");
+  refuse(nested(1000), "depth 5 exceeds cap 4");
+  refuse(all_of(std::vector(100'000, single("a"))), "more than 256 nodes");
+  refuse(count_of(1, CountKind::distinct_signals, std::vector<std::string>(100'000, "a")),
+         "more than 256 nodes");
+  std::vector<ResumeCondition> many;
+  for (int i = 0; i < 65; ++i) many.push_back(single("k" + std::to_string(i)));
+  refuse(all_of(many), "more than 64 waitpoints");
+  refuse(single(std::string(257, 'k')), "longer than 256 bytes");
+  refuse(single("a", {std::string(257, 'n')}), "longer than 256 bytes");
+  refuse(single("a", {"\xff"}), "not valid UTF-8");
+  refuse(single(std::string("a\0", 2)), "NUL");
+  many.pop_back();
+  EXPECT_EQ(suspend(suspension(task, all_of(many))).waitpoints.size(), 64u);
+  must(ResumeExecution{id()});
+  suspend(suspension(claim_one(), nested(4)));
+  EXPECT_EQ(deliver(signal(waitpoint())).effect, SignalEffect::resume_condition_satisfied);
+}
+
+TEST_P(Suspend, TextsHaveTheirLimits) {
+  const auto task = running();
+  for (const auto field : {&SuspendExecution::idempotency_key, &SuspendExecution::timeout_signal_name,
+                           &SuspendExecution::continuation_metadata_pointer}) {
+    auto request = suspension(task);
+    for (const auto& text : {std::string(1025, 't'), std::string("\xff"), std::string("a\0", 2)}) {
+      request.*field = text;
+      expect_refused(request, ErrorCode::invalid_input);
+    }
+  }
+  auto reserved = suspension(task);
+  reserved.timeout_signal_name = "__timeout__";
+  expect_refused(reserved, ErrorCode::invalid_input);
+  auto longest = suspension(task);
+  longest.idempotency_key = std::string(1024, 't');
+  EXPECT_EQ(must(longest), suspend(longest));
+  expect_refused(ResumeExecution{.execution_id = id(), .trigger_type = "\xff"}, ErrorCode::invalid_input);
+}
+
+TEST_P(Suspend, RefusesWhatNothingWouldHonour) {
+  const auto task = running();
+  for (const auto field : {&ResumePolicy::consume_matched_signals, &ResumePolicy::close_waitpoint_on_resume,
+                           &ResumePolicy::retain_signal_buffer_until_closed}) {
+    auto request = suspension(task);
+    request.resume_policy.*field = !(request.resume_policy.*field);
+    EXPECT_EQ(expect_refused(request, ErrorCode::invalid_input).detail, "resume_policy: not supported");
+  }
+  auto request = suspension(task);
+  request.resume_policy.resume_delay_ms = -1;
+  expect_refused(request, ErrorCode::invalid_input);
+}
+
+TEST_P(Suspend, RefusesNamesThatAreNoText) {
+  const auto task = running();
+  for (const auto& bytes : {std::string("\xff"), std::string("a\0b", 3)}) {
+    expect_refused(suspension(task, single("k", {bytes})), ErrorCode::invalid_input);
+    expect_refused(suspension(task, count_of(1, CountKind::distinct_signals, {"k"}, {bytes})),
+                   ErrorCode::invalid_input);
+  }
 }
 
 TEST_P(Suspend, NeverUsesAnIdAgain) {
@@ -202,6 +308,25 @@ TEST_P(Suspend, TakesTheTimeoutOfThePolicy) {
   EXPECT_EQ(now_in().public_state, PublicState::expired);
 }
 
+TEST_P(Suspend, WhatIsAskedForComesBeforeThePolicy) {
+  const ExecutionPolicy policy{
+      .suspension_policy = SuspensionPolicy{.default_timeout_ms = 500, .timeout_behavior = "auto_resume"}};
+  auto request = suspension(running(policy));
+  request.timeout_at = now() + 700;
+  request.timeout_behavior = TimeoutBehavior::cancel;
+  suspend(request);
+  EXPECT_EQ(seen().timeout_at, now() + 700);
+  EXPECT_EQ(seen().timeout_behavior, TimeoutBehavior::cancel);
+  // Of the two, only what is missing is taken from it; a deadline by default is one for TimeoutOnly.
+  suspend(suspension(running(policy), {TimeoutOnly{}}));
+  EXPECT_EQ(seen().timeout_behavior, TimeoutBehavior::auto_resume_with_timeout_signal);
+  advance(500);
+  EXPECT_EQ(shown(claim_one().resume_signals), Log{"timeout:none"});
+  suspend_new(single("k"), {.suspension_policy = SuspensionPolicy{}});
+  EXPECT_EQ(seen().timeout_at, std::nullopt);
+  EXPECT_EQ(seen().timeout_behavior, TimeoutBehavior::fail);
+}
+
 // ---- history ----
 
 TEST_P(Suspend, AgainAndAgain) {
@@ -212,6 +337,8 @@ TEST_P(Suspend, AgainAndAgain) {
   EXPECT_EQ(seen().suspension_id, second.suspension_id);
   EXPECT_EQ(deliver(signal(waitpoint())).effect, SignalEffect::resume_condition_satisfied);
   EXPECT_EQ(seen().signals.size(), 2u);
+  EXPECT_EQ(describe(id()).current_waitpoint, std::nullopt);
+  EXPECT_EQ(must(CheckStore{}).found, 0u) << "the first is kept, and fits";
 }
 
 }  // namespace

@@ -68,6 +68,7 @@ TEST_P(SuspensionEnds, ByATimeoutThatCancels) {
   advance(1000);
   EXPECT_EQ(now_in().public_state, PublicState::cancelled);
   EXPECT_EQ(describe(id()).cancellation_reason, "suspension_timeout_cancel");
+  EXPECT_EQ(outcomes(id()), std::vector{TerminalOutcome::cancelled});
   EXPECT_EQ(attempt_log(id()), Log{"0 initial ended_cancelled suspension_timeout:cancel"});
   expect_closed("timed_out_cancel");
 }
@@ -78,6 +79,24 @@ TEST_P(SuspensionEnds, ByATimeoutThatExpires) {
   EXPECT_EQ(now_in().public_state, PublicState::expired);
   EXPECT_EQ(outcomes(id()), std::vector{TerminalOutcome::expired});
   expect_closed("timed_out_expire");
+}
+
+// Those who wait for it learn of its end, and of nothing before.
+TEST_P(SuspensionEnds, InAFlow) {
+  const auto flow = must(SubmitFlow{.flow_kind = "f",
+                                    .nodes = {{.name = "a", .execution = {.execution_kind = "k"}},
+                                              {.name = "b", .execution = {.execution_kind = "k"}}},
+                                    .edges = {{"a", "b"}}});
+  for (const auto& [name, member] : flow.executions) remember(member);
+  const auto& follower = flow.executions.at("b");
+  auto request = suspension(claim_one());
+  request.timeout_at = now() + 1000;
+  suspend(request);
+  EXPECT_EQ(id(), flow.executions.at("a"));
+  EXPECT_EQ(state(follower).public_state, PublicState::waiting_children);
+  advance(1000);
+  EXPECT_EQ(now_in().public_state, PublicState::failed);
+  EXPECT_EQ(state(follower).public_state, PublicState::skipped);
 }
 
 TEST_P(SuspensionEnds, ByATimeoutThatResumes) {
@@ -113,10 +132,40 @@ TEST_P(SuspensionEnds, NotByATimeoutThatEscalates) {
   EXPECT_EQ(describe(id()).blocking_detail, "suspension escalated: timeout at " + std::to_string(due));
   EXPECT_EQ(seen().reason_code, SuspensionReason::waiting_for_operator_review);
   EXPECT_EQ(seen().timeout_at, std::nullopt);
+  EXPECT_EQ(seen().waitpoints[0].expires_at, std::nullopt);
+  const auto events = must(ReadOperatorEvents{});
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].type, OperatorEventType::suspension_escalated);
+  EXPECT_EQ(events[0].execution_id, id());
+  EXPECT_EQ(events[0].details, (Tags{{"suspension_id", seen().suspension_id.to_string()}}));
   const auto before = story(id());
   advance(kHour);
   EXPECT_EQ(story(id()), before) << "once";
+  EXPECT_EQ(must(ReadOperatorEvents{}).size(), 1u);
   EXPECT_EQ(effect_of(signal(waitpoint())), resume_condition_satisfied);
+  EXPECT_TRUE(completions(id()).empty()) << "a resume is no end";
+}
+
+TEST_P(SuspensionEnds, AnOperatorMayResumeWhatWasEscalated) {
+  suspend_until(1000, TimeoutBehavior::escalate, {OperatorOnly{}});
+  advance(1000);
+  EXPECT_EQ(must(ResumeExecution{id()}).public_state, PublicState::waiting);
+  expect_closed("resumed");
+}
+
+TEST_P(SuspensionEnds, WhatIsResumedIsClaimedAsSuch) {
+  suspend_new();
+  const ClaimResumedExecution resume{id(), {.worker_id = "w"}};
+  expect_refused(resume, ErrorCode::execution_not_leaseable);
+  deliver(signal(waitpoint()));
+  must(IssueClaimGrant{.execution_id = id(), .terms = {.worker_id = "w"}});
+  const auto resumed = must(resume);
+  EXPECT_EQ(resumed.claim, ClaimKind::resumed);
+  EXPECT_EQ(resumed.attempt_index, task().attempt_index);
+  EXPECT_EQ(resumed.fence.attempt_id, task().fence.attempt_id);
+  EXPECT_EQ(resumed.fence.lease_epoch, *task().fence.lease_epoch + 1);
+  EXPECT_EQ(shown(resumed.resume_signals), Log{"go:none"});
+  EXPECT_EQ(now_in(), expected::running());
 }
 
 TEST_P(SuspensionEnds, ATimeoutOfThePastMeansNothing) {

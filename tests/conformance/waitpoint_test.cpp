@@ -20,7 +20,7 @@ INSTANTIATE_TEST_SUITE_P(EveryStore, Waitpoints, kStores, store_name);
 TEST_P(Waitpoints, KeepSignalsUntilSomebodyIsSuspended) {
   const auto made = make_waitpoint(running());
   auto wrong = signal(made);
-  wrong.waitpoint_token.back() = wrong.waitpoint_token.back() == 'a' ? 'b' : 'a';
+  wrong.waitpoint_token = forged(wrong.waitpoint_token);
   expect_error(wrong, ErrorCode::invalid_token);
   EXPECT_EQ(effect_of(signal(made)), buffered_for_pending_waitpoint);
   EXPECT_EQ(state(id()), expected::running());
@@ -28,10 +28,48 @@ TEST_P(Waitpoints, KeepSignalsUntilSomebodyIsSuspended) {
   EXPECT_TRUE(answer.already_satisfied);
   EXPECT_EQ(shown(answer.signals), Log{"go:none"});
   EXPECT_EQ(state(id()), expected::running()) << "the lease goes on";
+  EXPECT_EQ(must(on(made, single("k", {"go"}))), answer) << "repeated";
   EXPECT_EQ(must(ObserveSignals{id(), 0}).size(), 1u);
   EXPECT_EQ(seen().resume_trigger, ResumeTrigger::signal);
   EXPECT_EQ(seen().signals[0].observed_effect, resume_condition_satisfied);
   complete(task());
+}
+
+// What a worker that cannot go on without stopping asks for.
+TEST_P(Waitpoints, ThatHaveEnoughAreRefusedToTheStrict) {
+  const auto made = make_waitpoint(running());
+  deliver(signal(made));
+  auto strict = on(made, single("k", {"go"}));
+  strict.strict = true;
+  expect_refused(strict, ErrorCode::already_satisfied);
+  auto request = on(made, single("k", {"go"}));
+  request.idempotency_key = "K";
+  EXPECT_TRUE(must(request).already_satisfied) << "it was not used up";
+  EXPECT_TRUE(must(request).already_satisfied) << "by its key";
+  request.strict = true;
+  expect_refused(request, ErrorCode::already_satisfied);
+  strict = suspension(task());
+  strict.strict = true;
+  EXPECT_FALSE(suspend(strict).already_satisfied);
+}
+
+TEST_P(Waitpoints, KeepTheNewestSignals) {
+  constexpr std::size_t kKept = 1000;
+  const auto made = make_waitpoint(running());
+  std::vector<std::future<Result<SignalDelivered>>> answers;
+  for (std::size_t i = 0; i < kKept + 2; ++i) {
+    auto request = signal(made, i == 0 ? "first" : i == 1 ? "second" : "later");
+    request.signal_maxlen = 1;  // nobody can push out what others have sent
+    answers.push_back(engine().submit(std::move(request)));
+  }
+  for (auto& answer : answers) ASSERT_TRUE(answer.get());
+  suspend(on(made, all_of({single("k", {"first"}), single("k", {"second"}), single("k", {"later"})})));
+  EXPECT_EQ(now_in(), expected::suspended()) << "the two oldest were given up";
+  const auto view = seen();
+  EXPECT_EQ(view.satisfied, std::vector<std::string>{"members[2] leaf"});
+  EXPECT_EQ(view.waitpoints[0].signal_count, kKept + 2) << "and are on record";
+  EXPECT_EQ(effect_of(signal(made, "first")), appended_to_waitpoint);
+  EXPECT_EQ(effect_of(signal(made, "second")), resume_condition_satisfied);
 }
 
 TEST_P(Waitpoints, HalfOfItIsNotEnough) {
@@ -97,6 +135,26 @@ TEST_P(Waitpoints, BelongToTheirAttempt) {
   expect_refused(request, ErrorCode::invalid_waitpoint_for_execution);
 }
 
+TEST_P(Waitpoints, BelongToTheirExecution) {
+  const auto made = make_waitpoint(running());
+  auto request = on(made, single("k"));
+  const auto other = running();
+  request.execution_id = other.execution_id;
+  request.fence = other.fence;
+  expect_refused(request, ErrorCode::waitpoint_not_found);
+  EXPECT_EQ(must(ReadWaitpointToken{other.execution_id, made.waitpoint_id}), std::nullopt);
+}
+
+TEST_P(Waitpoints, OfWhatHasEndedAreNobodys) {
+  const auto task = running();
+  const auto made = make_waitpoint(task);
+  complete(task);
+  EXPECT_TRUE(must(ListPendingWaitpoints{task.execution_id}).waitpoints.empty());
+  EXPECT_EQ(must(ReadWaitpointToken{task.execution_id, made.waitpoint_id}), std::nullopt);
+  expect_refused(signal(made), ErrorCode::target_not_signalable);
+  EXPECT_EQ(must(CheckStore{}).found, 0u);
+}
+
 TEST_P(Waitpoints, NeedTheLease) {
   const auto task = running();
   CreateWaitpoint request{.execution_id = task.execution_id, .fence = {}};
@@ -128,6 +186,7 @@ TEST_P(Waitpoints, AreListedWithoutTheirTokens) {
   must(ResumeExecution{id()});
   EXPECT_EQ(must(ReadWaitpointToken{id(), waitpoint(0).waitpoint_id}), std::nullopt);
   EXPECT_TRUE(must(ListPendingWaitpoints{id()}).waitpoints.empty());
+  EXPECT_TRUE(must(ListPendingWaitpoints{create({.lane_id = "elsewhere"})}).waitpoints.empty());
   ExecutionId nobody = id();
   nobody.uuid.bytes[9] ^= 1;
   expect_error(ListPendingWaitpoints{nobody}, ErrorCode::execution_not_found);

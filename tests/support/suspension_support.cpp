@@ -24,6 +24,11 @@ ResumeCondition count_of(std::uint32_t n, CountKind kind, std::vector<std::strin
   return {CountOf{n, kind, std::move(matcher), std::move(keys)}};
 }
 
+std::string forged(std::string token) {
+  token.back() = token.back() == '0' ? '1' : '0';
+  return token;
+}
+
 SuspendExecution SuspensionFixture::suspension(const ClaimedTask& task, ResumeCondition condition) {
   SuspendExecution request{.execution_id = task.execution_id, .fence = task.fence};
   request.resume_condition = std::move(condition);

@@ -16,6 +16,9 @@ ResumeCondition all_of(std::vector<ResumeCondition> members);
 ResumeCondition count_of(std::uint32_t n, CountKind kind, std::vector<std::string> keys,
                          SignalMatcher matcher = {});
 
+// The last digit is another one.
+std::string forged(std::string token);
+
 class SuspensionFixture : public ReopenFixture {
  protected:
   using ReopenFixture::ReopenFixture;
