@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 
+#include "flowfabric/budgets.h"
 #include "flowfabric/check.h"
 #include "flowfabric/error.h"
 #include "flowfabric/flows.h"
@@ -22,9 +23,11 @@
 #include "flowfabric/listing.h"
 #include "flowfabric/operations.h"
 #include "flowfabric/operators.h"
+#include "flowfabric/quotas.h"
 #include "flowfabric/registry.h"
 #include "flowfabric/scanner_filter.h"
 #include "flowfabric/suspension.h"
+#include "flowfabric/why.h"
 
 namespace flowfabric {
 
@@ -52,6 +55,8 @@ struct EngineOptions {
   std::chrono::milliseconds event_retention{604'800'000};
   // Signs waitpoint tokens, in hex; used when the store has none yet. Empty: one is made, and kept there.
   std::string waitpoint_secret_hex{};
+  // Told, while the engine opens, what somebody should know although nothing failed. Never a secret.
+  std::function<void(const std::string&)> notice{};
   // Replaces the store's time. For tests.
   std::function<std::int64_t()> now_ms{};
 };
@@ -105,6 +110,10 @@ class Engine {
   void stop(std::chrono::milliseconds grace = std::chrono::seconds(15));
 
   EngineStats stats() const;
+
+  // What a worker may hand on or write down of a task.
+  OpaqueHandle handle_of(const ClaimedTask& task, const std::string& worker_instance_id,
+                         std::int64_t lease_ttl_ms) const;
 
  private:
   struct Impl;

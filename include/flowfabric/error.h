@@ -45,6 +45,7 @@ enum class ErrorCode {
   worker_not_found,
   operation_not_found,
   edge_not_found,
+  unknown_waitpoint,  // to an operator; a worker's own is `waitpoint_not_found`
   // validation
   invalid_input,
   capability_mismatch,

@@ -27,6 +27,14 @@ BOOST_DESCRIBE_ENUM(HandleBackend, valkey, postgres, sqlite, memory)
 enum class HandleKind : std::uint8_t { fresh, resumed, suspended, reclaimed };
 BOOST_DESCRIBE_ENUM(HandleKind, fresh, resumed, suspended, reclaimed)
 
+// As it is handed on: `opaque` are the bytes, which know nothing of the kind.
+struct OpaqueHandle {
+  HandleBackend backend{};
+  HandleKind kind{};
+  std::string opaque;
+  bool operator==(const OpaqueHandle&) const = default;
+};
+
 struct Handle {
   HandleBackend backend{};
   HandleKind kind{};

@@ -233,6 +233,7 @@ struct ExecutionSnapshot {
   std::uint32_t lease_reclaim_count{};
   std::int64_t lease_epoch{};
   std::optional<LeaseSnapshot> lease;
+  std::optional<WaitpointId> current_waitpoint;  // while suspended: the first of those it waits on
   std::int64_t created_at{};
   std::optional<std::int64_t> started_at;
   std::optional<std::int64_t> completed_at;

@@ -28,6 +28,22 @@ struct SetLaneState {
   LaneState state{};
 };
 
+struct LaneFairness {
+  std::string lane_id;
+  std::string fair_by;
+  std::uint32_t max_concurrent_per_key{};
+  bool operator==(const LaneFairness&) const = default;
+};
+// Which executions of a lane share it fairly: those of one namespace with those of another (`namespace`), or
+// of one value of a tag with those of another (`tag:<key>`). Within a priority, keys with waiting work take
+// turns, however much each has. Empty: first come, first served. Counts for what is created from now on.
+struct SetLaneFairness {
+  using Answer = LaneFairness;
+  std::string lane_id{};
+  std::string fair_by{};
+  std::uint64_t max_concurrent_per_key{0};  // how many of one key may run at once; 0: any number
+};
+
 struct LaneView {
   std::string lane_id;
   LaneState state{};

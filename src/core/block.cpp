@@ -12,7 +12,6 @@ namespace flowfabric::core {
 
 namespace {
 
-constexpr std::int64_t kUnblockIntervalMs = 5000;
 constexpr std::uint32_t kUnblockedPerStep = 100;
 
 std::optional<EligibilityState> eligibility_for(BlockingReason reason) {

@@ -108,7 +108,9 @@ Error no_such_operation(const OperationId& id) {
 Result<BulkOperation> start_bulk(Unit& unit, const StartBulkOperation& request, Context& at) {
   if (auto ok = check_start(request); !ok) return std::unexpected(ok.error());
   const auto id = request.operation_id ? *request.operation_id : at.mint<OperationId>();
-  if (const auto* known = unit.find<BulkJob>({id})) return view(*known);
+  if (request.operation_id) {
+    if (const auto* known = unit.find<BulkJob>({id})) return view(*known);
+  }
   return view(unit.insert(BulkJob{.operation_id = id,
                                   .action = request.action,
                                   .state = BulkState::running,

@@ -1,7 +1,11 @@
 #include "core/claim.h"
 
+#include <algorithm>
+
+#include "core/admission.h"
 #include "core/dependency.h"
 #include "core/expiry.h"
+#include "core/fairness.h"
 #include "core/flow_cancel.h"
 #include "core/lane.h"
 #include "core/lease.h"
@@ -18,6 +22,9 @@ constexpr std::uint32_t kMaxTasks = 256;
 constexpr std::int64_t kMaxWaitMs = 30'000;
 // With several routes to merge, most of what is read ahead on each would be for nothing.
 constexpr std::uint32_t kReadAhead = 8;
+constexpr std::uint32_t kLookedAhead = 64;
+// Candidates that may be held back by one call, so that it does not walk through all that wait for a limit.
+constexpr std::uint32_t kMaxRefusals = 100;
 
 AttemptType type_of_next_attempt(const Execution& execution) {
   switch (execution.state.attempt_state) {
@@ -140,6 +147,51 @@ ClaimedTask describe_task(const Execution& execution, const ExecutionSpec& spec,
           .fallback = fallback_of(execution, spec.policy)};
 }
 
+struct Taken {
+  ClaimedTask task;
+  bool was_suspended{false};
+};
+
+std::optional<Taken> take_without_signals(Unit& unit, const ExecutionId& id, const Taker& taker,
+                                          Context& at) {
+  const auto& spec = unit.require<ExecutionSpec>(id);
+  auto& execution = unit.edit<Execution>(id);
+  if (execution.deadline_at_ms && *execution.deadline_at_ms <= at.now_ms) {
+    expire(unit, execution, kExecutionDeadline, at);
+    return std::nullopt;
+  }
+  if (const auto owed = cancel_if_owed(unit, execution, at); owed != OwedCancel::none) {
+    if (owed == OwedCancel::cancelled) resolve_dependents(unit, id, at);
+    return std::nullopt;
+  }
+  ClaimKind kind{};
+  // It may as well have been delayed, or have waited for children.
+  const bool was_suspended = SuspensionId::parse(execution.attempt.attempt_suspension).has_value();
+  if (execution.state.lifecycle_phase == LifecyclePhase::active) {
+    kind = take_reclaimed(unit, execution, spec.policy, taker, at);
+  } else if (execution.state.attempt_state == AttemptState::attempt_interrupted) {
+    kind = take_resumed(unit, execution, taker, at);
+  } else {
+    kind = take_fresh(unit, execution, spec.policy, taker, at);
+  }
+  pass_rank(unit, execution, at);
+  move_to(unit, execution, vectors::running(), "", at);
+  return Taken{describe_task(execution, spec, kind), was_suspended && kind == ClaimKind::resumed};
+}
+
+// What has resumed them, for all at once.
+void give_signals(Unit& unit, std::vector<Taken>& all) {
+  std::vector<ExecutionId> suspended;
+  for (const auto& [task, was_suspended] : all) {
+    if (was_suspended) suspended.push_back(task.execution_id);
+  }
+  if (suspended.empty()) return;
+  fetch_resume_signals(unit, suspended);
+  for (auto& [task, was_suspended] : all) {
+    if (was_suspended) task.resume_signals = resume_signals(unit, task.execution_id, task.attempt_index);
+  }
+}
+
 std::uint32_t read_ahead(std::size_t routes, std::uint32_t expected) {
   return routes == 1 ? expected : std::min(expected, kReadAhead);
 }
@@ -157,6 +209,23 @@ const Execution* best_of(Unit& unit, const std::vector<std::int64_t>& routes, st
   return best;
 }
 
+// Fetches what the next candidates need for many at once: the claims of a batch all want the best one first,
+// and would go on to the next one by one.
+void look_ahead(Unit& unit, const std::vector<std::int64_t>& routes, const Context& at) {
+  std::vector<ExecutionId> candidates;
+  for (const auto route : routes) {
+    std::ranges::copy(unit.known_offers(route, kLookedAhead), std::back_inserter(candidates));
+  }
+  if (candidates.empty()) return;
+  fetch_limits(unit, candidates, at);
+  std::vector<ExecutionId> suspended;
+  for (const auto& id : candidates) {
+    const auto* execution = unit.find<Execution>(id);
+    if (execution && SuspensionId::parse(execution->attempt.attempt_suspension)) suspended.push_back(id);
+  }
+  if (!suspended.empty()) fetch_resume_signals(unit, suspended);
+}
+
 // The routes of a lane that the worker serves; none while the lane hands out nothing.
 std::vector<std::int64_t> routes_for(Unit& unit, const WorkerScope& scope, const std::string& lane) {
   if (!hands_out(unit, lane)) return {};
@@ -170,35 +239,20 @@ std::vector<std::int64_t> routes_for(Unit& unit, const WorkerScope& scope, const
 }  // namespace
 
 std::optional<ClaimedTask> take(Unit& unit, const ExecutionId& id, const Taker& taker, Context& at) {
-  const auto& spec = unit.require<ExecutionSpec>(id);
-  auto& execution = unit.edit<Execution>(id);
-  if (execution.deadline_at_ms && *execution.deadline_at_ms <= at.now_ms) {
-    expire(unit, execution, kExecutionDeadline, at);
-    return std::nullopt;
-  }
-  if (const auto owed = cancel_if_owed(unit, execution, at); owed != OwedCancel::none) {
-    if (owed == OwedCancel::cancelled) resolve_dependents(unit, id, at);
-    return std::nullopt;
-  }
-  ClaimKind kind{};
-  auto signals = resume_signals(unit, execution);
-  if (execution.state.lifecycle_phase == LifecyclePhase::active) {
-    kind = take_reclaimed(unit, execution, spec.policy, taker, at);
-  } else if (execution.state.attempt_state == AttemptState::attempt_interrupted) {
-    kind = take_resumed(unit, execution, taker, at);
-  } else {
-    kind = take_fresh(unit, execution, spec.policy, taker, at);
-  }
-  move_to(unit, execution, vectors::running(), "", at);
-  auto task = describe_task(execution, spec, kind);
-  if (kind == ClaimKind::resumed) task.resume_signals = std::move(signals);
-  return task;
+  auto taken = take_without_signals(unit, id, taker, at);
+  if (!taken) return std::nullopt;
+  std::vector<Taken> all{*std::move(taken)};
+  give_signals(unit, all);
+  return std::move(all.front().task);
 }
 
-const Execution* best_for(Unit& unit, const WorkerScope& scope, const std::string& lane) {
+const Execution* best_for(Unit& unit, const WorkerScope& scope, const std::string& lane,
+                          std::uint32_t expected, const Context& at) {
   const auto routes = routes_for(unit, scope, lane);
-  unit.expect_offers(routes, 1);
-  return best_of(unit, routes, 1);
+  unit.expect_offers(routes, expected);
+  const auto* best = best_of(unit, routes, expected);
+  if (best) look_ahead(unit, routes, at);
+  return best;
 }
 
 Result<WorkerScope> check_claim(const ClaimTasks& request) {
@@ -238,11 +292,14 @@ void want_for(Unit& unit, const ClaimTasks& request) {
   std::vector<std::int64_t> served;
   for (const auto& lane : request.lanes) {
     unit.want<Lane>({lane});
+    unit.want<ScopeLimits>({LimitScope::lane, lane});
     unit.want_routes(lane);
     const auto* remembered = unit.remembered_routes(lane);
     if (!remembered) continue;
     for (const auto& route : *remembered) {
-      if (serves(*scope, route)) served.push_back(route.route_id);
+      if (!serves(*scope, route)) continue;
+      served.push_back(route.route_id);
+      unit.want<ScopeLimits>({LimitScope::tenant, route.namespace_});
     }
   }
   for (const auto route : served) unit.want_offers(route, read_ahead(served.size(), request.max_tasks));
@@ -259,23 +316,41 @@ Result<std::vector<ClaimedTask>> claim(Unit& unit, const ClaimTasks& request, Co
     if (!routes.empty()) lanes.push_back(std::move(routes));
   }
   unit.expect_offers(all_routes, read_ahead(all_routes.size(), request.max_tasks));
+  look_ahead(unit, all_routes, at);
   const Taker taker{.worker_id = request.worker_id,
                     .worker_instance_id = request.worker_instance_id,
                     .lease_ttl_ms = request.lease_ttl_ms};
   // Lanes take turns, and none of them is always first.
-  std::vector<ClaimedTask> tasks;
+  std::vector<Taken> taken;
+  std::uint32_t refusals = 0;
   std::size_t turn = lanes.size() > 1 ? at.random.between(0, lanes.size() - 1) : 0;
-  while (!lanes.empty() && tasks.size() < request.max_tasks) {
+  while (!lanes.empty() && taken.size() < request.max_tasks) {
     turn %= lanes.size();
-    const auto missing = request.max_tasks - static_cast<std::uint32_t>(tasks.size());
-    const auto* offer = best_of(unit, lanes[turn], missing);
+    const auto missing = request.max_tasks - static_cast<std::uint32_t>(taken.size());
+    // The more are refused, the more are looked at next time.
+    const auto* offer = best_of(unit, lanes[turn], missing + refusals);
     if (!offer) {
       lanes.erase(lanes.begin() + static_cast<std::ptrdiff_t>(turn));
       continue;
     }
-    if (auto task = take(unit, offer->key(), taker, at)) tasks.push_back(*std::move(task));
     ++turn;
+    const auto id = offer->key();
+    if (refusals > 0) look_ahead(unit, all_routes, at);
+    if (const auto refusal = admit(unit, id, at)) {
+      hold_back(unit, id, *refusal, at);
+      if (++refusals < kMaxRefusals) continue;
+      // What it has not looked at may be somebody's: the next claim goes on.
+      for (const auto route : all_routes) unit.offer_again(route);
+      break;
+    }
+    if (auto next = take_without_signals(unit, id, taker, at))
+      taken.push_back(*std::move(next));
+    else
+      withdraw(unit, id, at);
   }
+  give_signals(unit, taken);
+  std::vector<ClaimedTask> tasks;
+  for (auto& each : taken) tasks.push_back(std::move(each.task));
   return tasks;
 }
 

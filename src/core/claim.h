@@ -32,7 +32,9 @@ struct Taker {
 // ends it.
 std::optional<ClaimedTask> take(Unit& unit, const ExecutionId& id, const Taker& taker, Context& at);
 
-// The best execution of a lane that the worker may take; null: none.
-const Execution* best_for(Unit& unit, const WorkerScope& scope, const std::string& lane);
+// The best execution of a lane that the worker may take; null: none. `expected` says how many the caller may
+// have to look at.
+const Execution* best_for(Unit& unit, const WorkerScope& scope, const std::string& lane,
+                          std::uint32_t expected, const Context& at);
 
 }  // namespace flowfabric::core

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/fairness.h"
 #include "core/lane.h"
 #include "core/offer.h"
 #include "core/tags.h"
@@ -98,7 +99,8 @@ void want_for(Unit& unit, const CreateExecution& request) {
 
 Result<PublicState> create_new(Unit& unit, const CreateExecution& request,
                                const std::optional<Membership>& member, Context& at) {
-  const auto lane_state = ensure_lane(unit, request.lane_id, "create_execution", at).state;
+  const auto& lane = ensure_lane(unit, request.lane_id, "create_execution", at);
+  const auto lane_state = lane.state;
   if (!takes_in(lane_state)) {
     return fail_with(ErrorCode::lane_not_accepting, std::string(enum_name(lane_state)),
                      "The lane accepts no new work: submit to another lane, or set it active again.");
@@ -116,10 +118,13 @@ Result<PublicState> create_new(Unit& unit, const CreateExecution& request,
       .created_at_ms = at.now_ms,
       .max_reclaim_count = request.policy.reclaim_cap(),
       .retention_ms = retention_of(request.policy),
+      .budget_ids = join_ids(request.policy.budget_ids),
+      .quota_policy_id = request.policy.quota_policy_id,
       .tags = request.tags};
   const auto priority = request.priority != 0 ? request.priority : request.policy.priority;
   execution.priority = std::clamp(priority, kMinPriority, kMaxPriority);
   execution.deadline_at_ms = deadline_of(request, at);
+  execution.fair_key = fair_key(lane, execution);
   if (member) execution.flow_id = member->flow_id;
   const auto delay_until = request.delay_until ? request.delay_until : request.policy.delay_until;
   if (delay_until && *delay_until > at.now_ms) execution.delay_until_ms = delay_until;

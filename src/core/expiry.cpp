@@ -1,6 +1,8 @@
 #include "core/expiry.h"
 
+#include "core/admission.h"
 #include "core/lease.h"
+#include "core/quota.h"
 #include "core/report.h"
 #include "core/retention.h"
 #include "core/transition.h"
@@ -48,6 +50,10 @@ Rule due_rule(const Execution& execution, const Context& at) {
   if (leased && is_due(execution.lease.lease_expires_at_ms, at)) return Rule::lease_expiry;
   if (is_lost_for_good(execution)) return Rule::reclaim;
   if (execution.grant_expires_at_ms && *execution.grant_expires_at_ms < at.now_ms) return Rule::grant_expiry;
+  if (is_blocked_for_no_limit(execution) &&
+      execution.last_transition_at_ms + kUnblockIntervalMs <= at.now_ms) {
+    return Rule::unblock;
+  }
   const bool waits = state.eligibility_state == EligibilityState::not_eligible_until_time;
   if (waits && is_due(execution.delay_until_ms, at)) return Rule::delayed_promoter;
   return Rule::none;
@@ -93,6 +99,10 @@ Rule run_due(Unit& unit, const ExecutionId& id, Context& at) {
     purge(unit, *found);
     return rule;
   }
+  if (rule == Rule::unblock) {
+    recheck(unit, id, at);
+    return rule;
+  }
   auto& execution = unit.edit<Execution>(id);
   switch (rule) {
     case Rule::execution_deadline:
@@ -110,6 +120,7 @@ Rule run_due(Unit& unit, const ExecutionId& id, Context& at) {
       break;
     case Rule::grant_expiry:
       drop_grant(unit, execution);
+      free_slots(unit, execution, at);
       renew_offer(execution, at);
       break;
     default:

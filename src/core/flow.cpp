@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "core/admission.h"
+#include "core/attachment.h"
 #include "core/dependency.h"
 #include "core/join.h"
 #include "core/lease.h"
@@ -100,6 +102,7 @@ Result<FlowCreation> create_flow(Unit& unit, const CreateFlow& request, Context&
                    .failure_policy = request.failure_policy,
                    .created_at_ms = at.now_ms,
                    .last_mutation_at_ms = at.now_ms,
+                   .has_limits = has_limits(unit, key.flow_id),
                    .tags = request.tags});
   return FlowCreation{key.flow_id, false};
 }
@@ -118,6 +121,9 @@ Result<MemberAdded> add_member(Unit& unit, const AddFlowMember& request, Context
   if (execution->flow_id) {
     return fail_with(ErrorCode::execution_already_in_flow, execution->flow_id->to_string(),
                      "An execution belongs to one flow, for good.");
+  }
+  if (known->has_limits) {
+    if (auto ok = check_takes_members(unit, key.flow_id, at); !ok) return std::unexpected(ok.error());
   }
   auto& flow = unit.edit<Flow>(key);
   ++flow.node_count;

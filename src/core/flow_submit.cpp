@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "core/admission.h"
+#include "core/attachment.h"
 #include "core/create.h"
 #include "core/flow.h"
 #include "core/join.h"
@@ -226,6 +228,17 @@ Result<FlowSubmission> submit_flow(Unit& unit, const SubmitFlow& request, Contex
     }
     return submission(request, ids, true);
   }
+  unit.fetch<Execution>(ids);
+  for (const auto& id : ids) {
+    if (unit.find<Execution>(id)) {
+      return invalid("flow_id: " + key.flow_id.to_string(),
+                     "An execution has the id of one of its members: choose another id for the flow.");
+    }
+  }
+  const bool is_limited = has_limits(unit, key.flow_id);
+  if (is_limited) {
+    if (auto ok = check_takes_members(unit, key.flow_id, at); !ok) return std::unexpected(ok.error());
+  }
   if (auto ok = create_members(unit, request, plan, ids, at); !ok) return std::unexpected(ok.error());
   create_edges(unit, request, plan, ids, at);
   const auto changes = request.nodes.size() + request.edges.size();
@@ -239,12 +252,16 @@ Result<FlowSubmission> submit_flow(Unit& unit, const SubmitFlow& request, Contex
                    .edge_count = static_cast<std::uint32_t>(request.edges.size()),
                    .created_at_ms = at.now_ms,
                    .last_mutation_at_ms = at.now_ms,
+                   .has_limits = is_limited,
                    .tags = request.tags});
   return submission(request, ids, false);
 }
 
 void want_for(Unit& unit, const SubmitFlow& request, std::uint16_t flow_partitions) {
-  unit.want<Flow>({partition_of(request.flow_id->uuid, flow_partitions), *request.flow_id});
+  const FlowKey key{partition_of(request.flow_id->uuid, flow_partitions), *request.flow_id};
+  unit.want<Flow>(key);
+  unit.want<ScopeLimits>({LimitScope::flow, request.flow_id->to_string()});
+  for (const auto& id : member_ids(request, key.partition_key)) unit.want<Execution>(id);
   for (const auto& node : request.nodes) {
     const auto& execution = node.execution;
     unit.want<Lane>({execution.lane_id});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/admission.h"
 #include "core/claim.h"
 #include "core/expiry.h"
 #include "core/lane.h"
@@ -14,6 +15,7 @@ namespace flowfabric::core {
 namespace {
 
 constexpr std::int64_t kMaxGrantTtlMs = 60'000;
+constexpr std::uint32_t kMaxRefusals = 100;  // candidates that one call may hold back
 
 std::string grant_key(const Grant& grant) {
   return "grant:" + std::string(enum_name(grant.kind)) + ":" + grant.grant_id.to_string();
@@ -223,6 +225,11 @@ Result<ClaimGrant> issue_claim_grant(Unit& unit, const IssueClaimGrant& request,
                      "The worker lacks these capabilities; block the execution until one that has them is "
                      "there, or grant it to another.");
   }
+  if (const auto refusal = admit(unit, request.execution_id, at)) {
+    hold_back(unit, request.execution_id, *refusal, at);
+    unit.keep_despite_refusal();  // it waits for the limit now
+    return std::unexpected(to_error(*refusal));
+  }
   return reserve(unit, request.execution_id, request.terms, *capabilities, at);
 }
 
@@ -235,12 +242,17 @@ Result<std::optional<ClaimGrant>> claim_for_worker(Unit& unit, const ClaimForWor
   auto capabilities = normalize_capabilities("worker", request.terms.capabilities);
   if (!capabilities) return std::unexpected(capabilities.error());
   const WorkerScope scope{request.namespace_, *capabilities};
-  while (const auto* best = best_for(unit, scope, request.lane_id)) {
+  for (std::uint32_t refusals = 0; refusals < kMaxRefusals; ++refusals) {
+    const auto* best = best_for(unit, scope, request.lane_id, 1 + refusals, at);
+    if (!best) break;
     if (is_past_deadline(*best, at)) {
       expire(unit, unit.edit<Execution>(best->key()), kExecutionDeadline, at);
       continue;
     }
-    return reserve(unit, best->key(), request.terms, *capabilities, at);
+    const auto id = best->key();
+    const auto refusal = admit(unit, id, at);
+    if (!refusal) return reserve(unit, id, request.terms, *capabilities, at);
+    hold_back(unit, id, *refusal, at);
   }
   return std::nullopt;
 }
@@ -327,6 +339,10 @@ Result<ReclaimAnswer> issue_reclaim_grant(Unit& unit, const IssueReclaimGrant& r
   if (has_live_grant(*execution, at)) return already_granted();
   if (const auto missing = missing_capabilities(unit, *execution, *capabilities, at); !missing.empty()) {
     return not_reclaimable("capability_mismatch: " + missing);
+  }
+  if (const auto refusal = admit(unit, request.execution_id, at)) {
+    hold_back(unit, request.execution_id, *refusal, at);
+    return not_reclaimable(refusal->detail);
   }
   return ReclaimAnswer{.status = ReclaimStatus::granted,
                        .grant = reserve(unit, request.execution_id, request.terms, *capabilities, at)};

@@ -71,6 +71,12 @@ std::vector<std::string> broken_invariants(const Execution* before, const Execut
           "what waits for others does not wait for a worker");
   require(s.eligibility_state != EligibilityState::blocked_by_dependencies || after.dependencies_pending,
           "only an undecided join blocks");
+  require(!after.blocked_on || s.eligibility_state == EligibilityState::blocked_by_budget ||
+              s.eligibility_state == EligibilityState::blocked_by_quota || is_lost(s.ownership_state),
+          "only what waits for a worker is held back by a limit");
+  require(
+      after.admitted_by.empty() || s.ownership_state == OwnershipState::leased || after.grant_expires_at_ms,
+      "only what was handed out holds slots");
   require(after.offer_order == offer_order(after), "offered iff a worker may take it");
   require(!after.purge_at_ms || terminal, "only what has ended is removed");
   require(!terminal || !after.retention_ms || after.purge_at_ms, "what has ended is removed in its time");

@@ -47,13 +47,15 @@ std::int64_t registered(Unit& unit, std::int64_t first_id, Make make) {
 }  // namespace
 
 std::optional<std::int64_t> offer_order(const Execution& execution) {
-  if (execution.grant_expires_at_ms || execution.dependencies_pending) return std::nullopt;
+  if (execution.grant_expires_at_ms || execution.dependencies_pending || execution.blocked_on) {
+    return std::nullopt;
+  }
   const bool lost = is_lost_and_may_be_reclaimed(execution);
   const bool eligible = execution.state.lifecycle_phase == LifecyclePhase::runnable &&
                         execution.state.eligibility_state == EligibilityState::eligible_now;
   if (!lost && !eligible) return std::nullopt;
   const std::int64_t rank = std::int64_t{kMaxPriority - execution.priority} << kPriorityShift;
-  return rank + (lost ? kAfterTheRest : 0) + execution.created_at_ms;
+  return rank + (lost ? kAfterTheRest : 0) + execution.fair_rank.value_or(execution.created_at_ms);
 }
 
 std::int64_t ensure_group(Unit& unit, const std::string& lane, const std::string& name_space,

@@ -15,7 +15,7 @@
 namespace flowfabric::core {
 
 // Absent while no worker may take it. Smaller goes first: priority, then lost leases after the rest, then
-// age.
+// age, or the rank in a lane that shares fairly.
 std::optional<std::int64_t> offer_order(const Execution& execution);
 
 // The id of the route, which is registered if it is new.

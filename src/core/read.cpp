@@ -77,6 +77,7 @@ ExecutionSnapshot as_stored(const Execution& execution, const ExecutionSpec& spe
           .lease_reclaim_count = execution.lease_reclaim_count,
           .lease_epoch = execution.lease_epoch,
           .lease = current_lease(execution),
+          .current_waitpoint = std::nullopt,
           .created_at = execution.created_at_ms,
           .started_at = execution.started_at_ms,
           .completed_at = execution.terminal_at_ms,

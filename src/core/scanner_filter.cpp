@@ -54,7 +54,17 @@ bool passes(Unit&, const ScannerFilter& filter, const WorkerKey& key) {
 bool passes(Unit&, const ScannerFilter& filter, const CreateDedupKey& key) {
   return matches(filter, key.namespace_);
 }
+// These belong to nobody's namespace.
 bool passes(Unit&, const ScannerFilter&, const BulkJobKey&) {
+  return true;
+}
+bool passes(Unit&, const ScannerFilter&, const BudgetKey&) {
+  return true;
+}
+bool passes(Unit&, const ScannerFilter&, const UsageDedupKey&) {
+  return true;
+}
+bool passes(Unit&, const ScannerFilter&, const QuotaPolicyKey&) {
   return true;
 }
 

@@ -17,5 +17,8 @@ bool passes(Unit& unit, const ScannerFilter& filter, const RouteKey& key);
 bool passes(Unit& unit, const ScannerFilter& filter, const WorkerKey& key);
 bool passes(Unit& unit, const ScannerFilter& filter, const CreateDedupKey& key);
 bool passes(Unit& unit, const ScannerFilter& filter, const BulkJobKey& key);  // nobody's: always
+bool passes(Unit& unit, const ScannerFilter& filter, const BudgetKey& key);
+bool passes(Unit& unit, const ScannerFilter& filter, const UsageDedupKey& key);
+bool passes(Unit& unit, const ScannerFilter& filter, const QuotaPolicyKey& key);
 
 }  // namespace flowfabric::core

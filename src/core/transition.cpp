@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "core/dependency.h"
+#include "core/fairness.h"
 #include "core/flow_cancel.h"
 #include "core/offer.h"
+#include "core/quota.h"
 #include "core/suspension.h"
 
 namespace flowfabric::core {
@@ -25,7 +27,13 @@ std::optional<std::int64_t> end_of_retention(const Execution& execution, const C
   return saturating_add(*execution.terminal_at_ms, kept_for);
 }
 
-void settle(Execution& execution, StateVector state, std::string blocking_detail, const Context& at) {
+bool is_blocked_by_limit(const StateVector& state) {
+  return state.eligibility_state == EligibilityState::blocked_by_budget ||
+         state.eligibility_state == EligibilityState::blocked_by_quota;
+}
+
+void settle(Unit& unit, Execution& execution, StateVector state, std::string blocking_detail,
+            const Context& at) {
   // Whichever way it came back: what waits for others does not wait for a worker.
   if (execution.dependencies_pending && state.eligibility_state == EligibilityState::eligible_now) {
     state = vectors::blocked(EligibilityState::blocked_by_dependencies, BlockingReason::waiting_for_children,
@@ -34,6 +42,11 @@ void settle(Execution& execution, StateVector state, std::string blocking_detail
   }
   state.public_state = derive_public_state(state);
   execution.state = state;
+  if (!is_blocked_by_limit(state)) execution.blocked_on.reset();
+  const bool waits =
+      state.eligibility_state == EligibilityState::eligible_now ||
+      (state.lifecycle_phase == LifecyclePhase::active && state.ownership_state != OwnershipState::leased);
+  if (waits) give_rank(unit, execution, at);
   execution.blocking_detail = std::move(blocking_detail);
   execution.last_transition_at_ms = at.now_ms;
   execution.purge_at_ms = end_of_retention(execution, at);
@@ -92,7 +105,7 @@ StateVector terminal(TerminalOutcome outcome, AttemptState attempt) {
 
 void enter(Unit& unit, Execution& execution, StateVector state, std::string blocking_detail,
            const Context& at) {
-  settle(execution, state, std::move(blocking_detail), at);
+  settle(unit, execution, state, std::move(blocking_detail), at);
   unit.count(execution.lane_id, execution.state.public_state, +1);
 }
 
@@ -100,7 +113,8 @@ void move_to(Unit& unit, Execution& execution, StateVector state, std::string bl
              const Context& at) {
   const PublicState before = execution.state.public_state;
   drop_grant(unit, execution);
-  settle(execution, state, std::move(blocking_detail), at);
+  if (state.ownership_state != OwnershipState::leased) free_slots(unit, execution, at);
+  settle(unit, execution, state, std::move(blocking_detail), at);
   if (before == execution.state.public_state) return;
   unit.count(execution.lane_id, before, -1);
   unit.count(execution.lane_id, execution.state.public_state, +1);
@@ -117,6 +131,10 @@ void renew_offer(Execution& execution, const Context& at) {
   execution.last_mutation_at_ms = at.now_ms;
   execution.offer_order = offer_order(execution);
   execution.next_due_at_ms = earliest_clock(execution);
+}
+
+bool is_blocked_for_no_limit(const Execution& execution) {
+  return is_blocked_by_limit(execution.state) && !execution.blocked_on;
 }
 
 bool is_lost_for_good(const Execution& execution) {
@@ -142,6 +160,7 @@ std::optional<std::int64_t> earliest_clock(const Execution& execution) {
   // A grant may still be used at the very moment it ends.
   if (execution.grant_expires_at_ms) consider(saturating_add(*execution.grant_expires_at_ms, 1));
   if (is_lost_for_good(execution)) consider(execution.last_transition_at_ms);
+  if (is_blocked_for_no_limit(execution)) consider(execution.last_transition_at_ms + kUnblockIntervalMs);
   return earliest;
 }
 

@@ -36,6 +36,10 @@ void renew_offer(Execution& execution, const Context& at);
 std::optional<std::int64_t> earliest_clock(const Execution& execution);
 // Every reclaim it may have is used up, and its lease is lost again.
 bool is_lost_for_good(const Execution& execution);
+// Somebody has blocked it for a budget or a quota, and did not say which.
+bool is_blocked_for_no_limit(const Execution& execution);
+// How often something is looked at that waits for what nobody can announce.
+inline constexpr std::int64_t kUnblockIntervalMs = 5000;
 
 // ---- steps that several operations share ----
 

@@ -108,6 +108,17 @@ void Unit::put_offers(const OfferScan& scan, std::vector<std::shared_ptr<const E
     // Whoever takes it will need what was submitted, and will look at its flow.
     want<ExecutionSpec>(offer.execution_id);
     if (row->flow_id) want<Flow>({row->partition_key, *row->flow_id});
+    for (const auto& id : split_ids<BudgetId>(row->budget_ids)) {
+      want<Budget>({partition_of(id.uuid, partitions_.budget), id});
+    }
+    if (const auto& id = row->quota_policy_id) {
+      const auto partition = partition_of(id->uuid, partitions_.quota);
+      want<QuotaPolicy>({partition, *id});
+      want<QuotaAdmission>({partition, *id, row->partition_key, row->execution_id});
+    }
+    if (SuspensionId::parse(row->attempt.attempt_suspension)) {
+      want<Suspension>({row->partition_key, row->execution_id});
+    }
     put<Execution>(offer.execution_id, std::move(row));
   }
 }
@@ -155,6 +166,18 @@ const Execution* Unit::best_offer(std::int64_t route_id, std::uint32_t expected)
   }
 }
 
+std::vector<ExecutionId> Unit::known_offers(std::int64_t route_id, std::uint32_t count) {
+  std::vector<ExecutionId> ids;
+  if (loader_.loads_instantly()) return ids;
+  auto& book = books_[route_id];
+  absorb_touched(book, route_id);
+  for (const auto& offer : book.known) {
+    if (ids.size() == count) break;
+    ids.push_back(offer.execution_id);
+  }
+  return ids;
+}
+
 std::map<std::int64_t, std::uint32_t> Unit::offers_left() const {
   std::map<std::int64_t, std::uint32_t> left;
   for (const auto& [route_id, book] : books_) {
@@ -174,6 +197,7 @@ std::map<std::int64_t, std::uint32_t> Unit::offers_left() const {
 bool Unit::has_changes() const {
   bool changed = !counts_.empty() || !purged_.empty() || trim_before_ms_;
   for_each_type<Records>([&]<class Record>() { changed |= !std::get<DirtyList<Record>>(dirty_).empty(); });
+  for_each_type<Events>([&]<class Event>() { changed |= !std::get<EventList<Event>>(events_).empty(); });
   return changed;
 }
 

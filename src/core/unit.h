@@ -20,7 +20,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/listing.h"
 #include "model/describe.h"
+#include "model/partition.h"
 #include "model/records.h"
 
 namespace flowfabric::core {
@@ -156,12 +158,47 @@ struct RetiredSecrets {
   using Found = HmacKeyKey;
   auto operator<=>(const RetiredSecrets&) const = default;
 };
-using Questions = boost::mp11::mp_list<OpenWaitpoints, RetiredSecrets, WorkersOf, BlockedOnRoute, EdgesFrom,
-                                       EdgesInto, Descendants, MembersOf, OwedCancels>;
+// What a budget or quota policy holds back, oldest first.
+struct BlockedOn {
+  using Found = ListPosition;
+  Uuid limit_id;
+  std::optional<ListPosition> after;
+  std::uint32_t limit{};
+  auto operator<=>(const BlockedOn&) const = default;
+};
+// Admissions that a policy's rate counts, oldest first; and those that hold a slot.
+struct WindowEntry {
+  QuotaAdmissionKey admission;
+  std::int64_t window_at_ms{};
+};
+BOOST_DESCRIBE_STRUCT(WindowEntry, (), (admission, window_at_ms))
+struct WindowOf {
+  using Found = WindowEntry;
+  QuotaPolicyKey policy;
+  std::uint32_t limit{};
+  auto operator<=>(const WindowOf&) const = default;
+};
+struct SlotsOf {
+  using Found = QuotaAdmissionKey;
+  QuotaPolicyKey policy;
+  auto operator<=>(const SlotsOf&) const = default;
+};
+// Who has spent of a budget, by execution id.
+struct SpendingOf {
+  using Found = SpendKey;
+  BudgetId budget_id;
+  std::optional<ExecutionId> after;
+  std::uint32_t limit{};
+  auto operator<=>(const SpendingOf&) const = default;
+};
+using Questions =
+    boost::mp11::mp_list<BlockedOn, WindowOf, SlotsOf, SpendingOf, OpenWaitpoints, RetiredSecrets, WorkersOf,
+                         BlockedOnRoute, EdgesFrom, EdgesInto, Descendants, MembersOf, OwedCancels>;
 
 class Unit {
  public:
-  explicit Unit(Loader& loader) : loader_(loader) {}
+  explicit Unit(Loader& loader, const PartitionCounts& partitions = {})
+      : loader_(loader), partitions_(partitions) {}
   Unit(const Unit&) = delete;
   Unit& operator=(const Unit&) = delete;
 
@@ -289,6 +326,10 @@ class Unit {
 
   // Says that offers of these routes will be asked for, so that a store across a network scans them together.
   void expect_offers(const std::vector<std::int64_t>& routes, std::uint32_t expected);
+
+  // The best of what is known to be offered on a route, without asking for more: for those who fetch what
+  // candidates need, many at once. Nothing where records are loaded on the spot.
+  std::vector<ExecutionId> known_offers(std::int64_t route_id, std::uint32_t count);
 
   // Everything that is offered on these routes counts as newly offered: claims that wait for it are woken.
   void offer_again(std::int64_t route_id) { reopened_now_.push_back(route_id); }
@@ -495,6 +536,7 @@ class Unit {
   void absorb_touched(OfferBook& book, std::int64_t route_id);
 
   Loader& loader_;
+  PartitionCounts partitions_;
   TupleOf<Shelf, Records> shelves_;
   TupleOf<Wanted, Records> wanted_;
   TupleOf<Journal, Records> journals_;

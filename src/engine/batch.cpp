@@ -20,7 +20,10 @@ constexpr int kMaxRounds = 64;
 class BatchRun {
  public:
   BatchRun(store::Session& session, std::vector<Operation>& operations, const BatchSettings& settings)
-      : session_(session), operations_(operations), settings_(settings), unit_(session) {}
+      : session_(session),
+        operations_(operations),
+        settings_(settings),
+        unit_(session, settings.partitions) {}
 
   BatchResult run() {
     result_.refusals.resize(operations_.size(), nullptr);

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <future>
-#include <limits>
+#include <iterator>
 
 #include "core/check.h"
+#include "core/suspension.h"
+#include "core/suspension_check.h"
 #include "core/tags.h"
 #include "engine/random_seed.h"
+#include "model/waitpoint_token.h"
 
 namespace flowfabric::engine {
 
@@ -16,29 +19,42 @@ constexpr std::size_t kPage = 500;
 constexpr std::size_t kFlowPage = 50;
 constexpr std::size_t kMaxListed = 1000;
 
+template <class Key>
+Key first_key_of(const ExecutionId& owner) {
+  if constexpr (std::is_same_v<Key, ExecutionId>) {
+    return owner;
+  } else {
+    Key key{};
+    key.partition_key = owner.partition;
+    key.execution_id = owner.uuid;
+    return key;
+  }
+}
+
 // Calls f(key) for the keys of a table that belong to executions after `after` and up to `last`.
 template <class Record, class F>
-void for_each_owned(Reading& reading, const std::optional<typename Record::Key>& after,
+void for_each_owned(Reading& reading, const std::optional<ExecutionId>& after,
                     const std::optional<ExecutionId>& last, F&& f) {
-  auto from = after;
+  auto from = after ? std::optional(first_key_of<typename Record::Key>(*after)) : std::nullopt;
   for (;;) {
     const auto keys = reading.session.keys_after<Record>(from, kPage);
     for (const auto& key : keys) {
       if (last && *last < owner_of(key)) return;
-      f(key);
+      if (!after || *after < owner_of(key)) f(key);
     }
     if (keys.size() < kPage) return;
     from = keys.back();
   }
 }
 
-template <class Record>
-std::optional<typename Record::Key> last_key_of(const std::optional<ExecutionId>& id) {
-  if (!id) return std::nullopt;
-  if constexpr (std::is_same_v<typename Record::Key, ExecutionId>)
-    return *id;
-  else
-    return typename Record::Key{id->partition, id->uuid, std::numeric_limits<std::uint32_t>::max()};
+// The id just before, whether there is such an execution or not.
+std::optional<ExecutionId> before(ExecutionId id) {
+  for (auto byte = id.uuid.bytes.rbegin(); byte != id.uuid.bytes.rend(); ++byte) {
+    if ((*byte)-- != 0) return id;
+  }
+  if (id.partition == 0) return std::nullopt;
+  --id.partition;
+  return id;
 }
 
 class Check {
@@ -61,16 +77,22 @@ class Check {
                        &Check::check_table<CancelBacklog>,
                        &Check::check_table<CancelBacklogMember>,
                        &Check::check_table<DependencyDispatch>,
-                       &Check::check_table<Suspension>,
-                       &Check::check_table<PastSuspension>,
-                       &Check::check_table<Waitpoint>,
-                       &Check::check_table<Signal>,
-                       &Check::check_table<SignalDedup>,
-                       &Check::check_table<SuspendDedup>,
                        &Check::check_table<HmacKey>,
-                       &Check::check_table<Keystore>}) {
+                       &Check::check_table<Keystore>,
+                       &Check::check_table<Budget>,
+                       &Check::check_table<UsageDedup>,
+                       &Check::check_table<Spend>,
+                       &Check::check_table<QuotaPolicy>,
+                       &Check::check_table<QuotaAdmission>,
+                       &Check::check_table<ScopeLimits>,
+                       &Check::check_table<LaneClock>}) {
       if (auto ok = (this->*check)(); !ok) return std::unexpected(ok.error());
     }
+    for (auto check :
+         {&Check::check_owned<Signal>, &Check::check_owned<SignalDedup>, &Check::check_owned<SuspendDedup>}) {
+      if (auto ok = (this->*check)(); !ok) return std::unexpected(ok.error());
+    }
+    if (auto ok = check_keystore(); !ok) return std::unexpected(ok.error());
     if (auto ok = check_flows(); !ok) return std::unexpected(ok.error());
     if (auto ok = check_counts(); !ok) return std::unexpected(ok.error());
     return std::move(report_);
@@ -89,6 +111,12 @@ class Check {
         find_orphans<Attempt>(reading, after, last, ids, orphans);
         find_orphans<ExecutionSpec>(reading, after, last, ids, orphans);
         find_orphans<Grant>(reading, after, last, ids, orphans);
+        const auto with_suspensions = find_orphans<Suspension>(reading, after, last, ids, orphans);
+        for (auto find : {&Check::find_strays<PastSuspension>, &Check::find_strays<Waitpoint>,
+                          &Check::find_strays<Signal>, &Check::find_strays<SignalDedup>,
+                          &Check::find_strays<SuspendDedup>}) {
+          (this->*find)(reading, after, last, ids, with_suspensions, orphans);
+        }
         for (const auto& id : ids) {
           if (auto wrong = faults_of(reading, id); !wrong.empty()) {
             faulty.emplace_back(id, std::move(wrong));
@@ -104,7 +132,7 @@ class Check {
         note_all(id, id.to_string(), wrong);
       }
       for (auto& orphan : orphans) {
-        note(orphan.where, "belongs to no execution", repair(std::move(orphan.erase)));
+        note(orphan.where, orphan.what, orphan.erase && repair(std::move(orphan.erase)));
       }
     }
     return {};
@@ -112,23 +140,44 @@ class Check {
 
   struct Orphan {
     std::string where;
-    std::function<void(core::Unit&, core::Context&)> erase;
+    std::string what;
+    std::function<void(core::Unit&, core::Context&)> erase;  // empty: it must not be
   };
 
+  // Returns who owns something in this table.
   template <class Record>
-  void find_orphans(Reading& reading, const std::optional<ExecutionId>& after,
-                    const std::optional<ExecutionId>& last, const std::vector<ExecutionId>& ids,
-                    std::vector<Orphan>& orphans) {
-    for_each_owned<Record>(reading, last_key_of<Record>(after), last, [&](const auto& key) {
+  std::vector<ExecutionId> find_orphans(Reading& reading, const std::optional<ExecutionId>& after,
+                                        const std::optional<ExecutionId>& last,
+                                        const std::vector<ExecutionId>& ids, std::vector<Orphan>& orphans) {
+    std::vector<ExecutionId> owners;
+    for_each_owned<Record>(reading, after, last, [&](const auto& key) {
       ++report_.records;
-      if (std::ranges::binary_search(ids, owner_of(key))) return;
-      orphans.push_back({std::string(Record::table) + " " + owner_of(key).to_string(),
+      const auto owner = owner_of(key);
+      if (owners.empty() || owners.back() != owner) owners.push_back(owner);
+      if (std::ranges::binary_search(ids, owner)) return;
+      orphans.push_back({std::string(Record::table) + " " + owner.to_string(), "belongs to no execution",
                          [key](core::Unit& unit, core::Context&) {
                            // Unless an execution of this id has been created since.
                            if (unit.find<Execution>(owner_of(key)) || !unit.find<Record>(key)) return;
                            unit.erase<Record>(key);
                          }});
     });
+    return owners;
+  }
+
+  // What is kept beside a suspension, too. Without one it is all that is left, and nothing says of what.
+  template <class Record>
+  void find_strays(Reading& reading, const std::optional<ExecutionId>& after,
+                   const std::optional<ExecutionId>& last, const std::vector<ExecutionId>& ids,
+                   const std::vector<ExecutionId>& with_suspensions, std::vector<Orphan>& orphans) {
+    for (const auto& owner : find_orphans<Record>(reading, after, last, ids, orphans)) {
+      const bool stray =
+          std::ranges::binary_search(ids, owner) && !std::ranges::binary_search(with_suspensions, owner);
+      if (stray) {
+        orphans.push_back(
+            {std::string(Record::table) + " " + owner.to_string(), "belongs to no suspension", {}});
+      }
+    }
   }
 
   template <class Key>
@@ -152,6 +201,9 @@ class Check {
   }
 
   std::vector<std::string> readable_faults_of(Reading& reading, const ExecutionId& id) {
+    reading.unit.want<ExecutionSpec>(id);
+    reading.unit.want<Grant>(id);
+    reading.unit.want<Suspension>(core::suspension_key(id));
     core::Neighbourhood found{.execution = reading.find<Execution>(id),
                               .spec = reading.find<ExecutionSpec>(id),
                               .grant = reading.find<Grant>(id)};
@@ -165,7 +217,65 @@ class Check {
     for (const auto& row : core::tag_rows(*found.execution)) {
       if (!reading.find<ExecutionTag>(row)) found.untagged.push_back(row.tag_key);
     }
+    auto wrong = core::faults(found);
+    std::ranges::move(faults_of_suspensions(reading, *found.execution), std::back_inserter(wrong));
+    return wrong;
+  }
+
+  std::vector<std::string> faults_of_suspensions(Reading& reading, const Execution& execution) {
+    const auto id = execution.key();
+    core::SuspensionNeighbourhood found{.execution = &execution,
+                                        .latest = reading.find<Suspension>(core::suspension_key(id))};
+    if (!found.latest) return core::faults(found);
+    found.past = owned_by<PastSuspension>(reading, id);
+    found.waitpoints = owned_by<Waitpoint>(reading, id);
+    for_each_owned<Signal>(reading, before(id), id,
+                           [&](const SignalKey& key) { found.signals.push_back(key.signal_index); });
+    for (const auto* waitpoint : found.waitpoints) {
+      const auto parts = split_token(waitpoint->token);
+      if (!parts) continue;
+      const std::string kid(parts->kid);
+      if (const auto* secret = reading.find<HmacKey>({kid})) found.secrets[kid] = secret;
+    }
     return core::faults(found);
+  }
+
+  template <class Record>
+  std::vector<const Record*> owned_by(Reading& reading, const ExecutionId& id) {
+    std::vector<typename Record::Key> keys;
+    for_each_owned<Record>(reading, before(id), id, [&](const auto& key) { keys.push_back(key); });
+    for (const auto& key : keys) reading.unit.want<Record>(key);
+    reading.session.load(reading.unit);
+    std::vector<const Record*> records;
+    for (const auto& key : keys) records.push_back(&reading.unit.require<Record>(key));
+    return records;
+  }
+
+  Result<void> check_keystore() {
+    std::vector<HmacKeyKey> kids;
+    const auto look = [&](Reading& reading) -> Result<std::vector<std::string>> {
+      std::vector<std::string> wrong;
+      // What cannot be read has been reported already.
+      trouble_of([&] {
+        core::KeystoreNeighbourhood found{.keystore = reading.find<Keystore>({})};
+        kids = reading.session.keys_after<HmacKey>(std::nullopt, kPage);
+        for (const auto& kid : kids) {
+          if (const auto* key = reading.find<HmacKey>(kid)) found.keys.push_back(key);
+        }
+        wrong = core::faults(found);
+      });
+      return wrong;
+    };
+    const auto wrong = readers_.read(look);
+    if (!wrong) return std::unexpected(wrong.error());
+    if (wrong->empty()) return {};
+    const bool changed =
+        repair([&kids](core::Unit& unit, core::Context&) { core::repair_keystore(unit, kids); });
+    const auto left = changed ? readers_.read(look) : wrong;
+    for (const auto& what : *wrong) {
+      note(Keystore::table, what, left && std::ranges::find(*left, what) == left->end());
+    }
+    return {};
   }
 
   template <class Key>
@@ -266,6 +376,16 @@ class Check {
   // Reads every record of a table that belongs to no execution.
   template <class Record>
   Result<void> check_table() {
+    return read_table<Record>([&](std::size_t records) { report_.records += records; });
+  }
+  // Of one whose records have been counted with their executions.
+  template <class Record>
+  Result<void> check_owned() {
+    return read_table<Record>([](std::size_t) {});
+  }
+
+  template <class Record, class Seen>
+  Result<void> read_table(const Seen& seen) {
     std::optional<typename Record::Key> after;
     for (bool more = true; more;) {
       auto read = readers_.read([&](Reading& reading) -> Result<void> {
@@ -275,7 +395,7 @@ class Check {
             note(std::string(Record::table) + " " + text_of(key), *problem, false);
           }
         }
-        report_.records += keys.size();
+        seen(keys.size());
         more = keys.size() == kPage;
         if (more) after = keys.back();
         return {};
@@ -295,6 +415,8 @@ class Check {
         text += field.to_string();
       else if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(field)>>)
         text += std::to_string(field);
+      else if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(field)>>)
+        text += enum_name(field);
       else
         text += field;
     });

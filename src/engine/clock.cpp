@@ -5,10 +5,12 @@
 #include <latch>
 
 #include "core/block.h"
+#include "core/budget.h"
 #include "core/bulk.h"
 #include "core/dependency.h"
 #include "core/expiry.h"
 #include "core/flow_cancel.h"
+#include "core/quota.h"
 #include "core/scanner_filter.h"
 #include "core/suspend.h"
 #include "core/suspension.h"

@@ -1,12 +1,15 @@
 // Which rule of the core answers which request.
 #pragma once
 
+#include "core/attachment.h"
 #include "core/block.h"
+#include "core/budget.h"
 #include "core/bulk.h"
 #include "core/cancel.h"
 #include "core/claim.h"
 #include "core/create.h"
 #include "core/dependency.h"
+#include "core/fairness.h"
 #include "core/flow.h"
 #include "core/flow_cancel.h"
 #include "core/flow_submit.h"
@@ -15,6 +18,7 @@
 #include "core/lane.h"
 #include "core/lease.h"
 #include "core/priority.h"
+#include "core/quota.h"
 #include "core/replay.h"
 #include "core/report.h"
 #include "core/signal.h"
@@ -109,6 +113,9 @@ inline auto apply(core::Unit& unit, const RegisterLane& request, core::Context& 
 inline auto apply(core::Unit& unit, const SetLaneState& request, core::Context& at) {
   return core::set_lane_state(unit, request, at);
 }
+inline auto apply(core::Unit& unit, const SetLaneFairness& request, core::Context& at) {
+  return core::set_fairness(unit, request, at);
+}
 inline auto apply(core::Unit& unit, const RegisterWorker& request, core::Context& at) {
   return core::register_worker(unit, request, at);
 }
@@ -176,6 +183,45 @@ inline auto apply(core::Unit& unit, const SeedWaitpointSecret& request, core::Co
 inline auto apply(core::Unit& unit, const RotateWaitpointSecret& request, core::Context& at) {
   return core::rotate_secret(unit, request, at);
 }
+inline auto apply(core::Unit& unit, const CreateBudget& request, core::Context& at) {
+  return core::create_budget(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const ReportUsage& request, core::Context& at) {
+  return core::report_usage(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const RecordSpend& request, core::Context& at) {
+  return core::record_spend(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const ReleaseBudget& request, core::Context& at) {
+  return core::release_budget(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const ResetBudget& request, core::Context& at) {
+  return core::reset_budget(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const SetBudgetLimits& request, core::Context& at) {
+  return core::set_limits(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const AttachBudget& request, core::Context& at) {
+  return core::attach(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const DetachBudget& request, core::Context& at) {
+  return core::detach(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const CreateQuotaPolicy& request, core::Context& at) {
+  return core::create_quota_policy(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const CheckAdmission& request, core::Context& at) {
+  return core::check_admission(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const ReleaseAdmission& request, core::Context& at) {
+  return core::release_admission(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const AttachQuotaPolicy& request, core::Context& at) {
+  return core::attach(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const DetachQuotaPolicy& request, core::Context& at) {
+  return core::detach(unit, request, at);
+}
 
 // Names what a request will need, so that a store across a network fetches it in its first round trip.
 inline void want(core::Unit& unit, const CreateExecution& request, const PartitionCounts&) {
@@ -214,6 +260,7 @@ inline FlowKey flow_key(const FlowId& id, const PartitionCounts& partitions) {
 }
 inline void want(core::Unit& unit, const CreateFlow& request, const PartitionCounts& partitions) {
   unit.want<Flow>(flow_key(*request.flow_id, partitions));
+  unit.want<ScopeLimits>({LimitScope::flow, request.flow_id->to_string()});
 }
 inline void want(core::Unit& unit, const SubmitFlow& request, const PartitionCounts& partitions) {
   core::want_for(unit, request, partitions.flow);
@@ -251,9 +298,20 @@ inline void want(core::Unit& unit, const AckCancelMember& request, const Partiti
   unit.want<Flow>(flow_key(request.flow_id, partitions));
   unit.want<CancelBacklog>(flow_key(request.flow_id, partitions));
 }
+// Whoever spends changes the budget, and what else it needs it may only read once that is locked.
+inline BudgetKey budget_key(const BudgetId& id, const PartitionCounts& partitions) {
+  return {partition_of(id.uuid, partitions.budget), id};
+}
+inline QuotaPolicyKey quota_key(const QuotaPolicyId& id, const PartitionCounts& partitions) {
+  return {partition_of(id.uuid, partitions.quota), id};
+}
 template <class Request>
-void want(core::Unit& unit, const Request& request, const PartitionCounts&) {
-  if constexpr (requires { request.execution_id; }) {
+void want(core::Unit& unit, const Request& request, const PartitionCounts& partitions) {
+  if constexpr (requires { request.budget_id; }) {
+    unit.want_lock<Budget>(budget_key(request.budget_id, partitions));
+  } else if constexpr (requires { request.quota_policy_id; }) {
+    unit.want<QuotaPolicy>(quota_key(request.quota_policy_id, partitions));
+  } else if constexpr (requires { request.execution_id; }) {
     unit.want<Execution>(request.execution_id);
   } else if constexpr (requires { request.lane_id; }) {
     unit.want<Lane>({request.lane_id});
@@ -280,7 +338,11 @@ inline std::size_t affinity(const SubmitFlow& request) {
 }
 template <class Request>
 std::size_t affinity(const Request& request) {
-  if constexpr (requires { affinity_of(request.flow_id); })
+  if constexpr (requires { request.budget_id; })
+    return std::hash<BudgetId>{}(request.budget_id);
+  else if constexpr (requires { request.quota_policy_id; })
+    return std::hash<QuotaPolicyId>{}(request.quota_policy_id);
+  else if constexpr (requires { affinity_of(request.flow_id); })
     return affinity_of(request.flow_id);
   else if constexpr (requires { affinity_of(request.execution_id); })
     return affinity_of(request.execution_id);

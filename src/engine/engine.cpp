@@ -4,12 +4,16 @@
 #include "engine/clock.h"
 #include "engine/committers.h"
 #include "engine/dispatch.h"
+#include "engine/first_secret.h"
 #include "engine/flow_cancel.h"
 #include "engine/flow_reads.h"
+#include "engine/handles.h"
+#include "engine/limit_reads.h"
 #include "engine/listing.h"
 #include "engine/random_seed.h"
 #include "engine/reads.h"
 #include "engine/suspension_reads.h"
+#include "model/waitpoint_token.h"
 
 namespace flowfabric {
 
@@ -28,9 +32,16 @@ Result<void> check_options(const EngineOptions& options) {
                       options.retention.count() >= 0 && options.event_retention.count() >= 0 &&
                       options.flow_partitions > 0 && options.budget_partitions > 0 &&
                       options.quota_partitions > 0;
-  if (usable) return {};
-  return fail_with(ErrorCode::invalid_input, "engine options",
-                   "Queue bounds, batch size, deadline and partition counts must be greater than zero.");
+  if (!usable) {
+    return fail_with(ErrorCode::invalid_input, "engine options",
+                     "Queue bounds, batch size, deadline and partition counts must be greater than zero.");
+  }
+  const auto& secret = options.waitpoint_secret_hex;
+  if (secret.empty() || bytes_from_hex(secret)) return {};
+  return fail_with(
+      ErrorCode::invalid_secret_hex, "",
+      "Give the secret for waitpoint tokens as pairs of hex digits, such as `openssl rand -hex 32` "
+      "prints.");
 }
 
 store::StoreOptions store_options(const EngineOptions& options) {
@@ -41,10 +52,12 @@ store::StoreOptions store_options(const EngineOptions& options) {
 }  // namespace
 
 struct Engine::Impl {
-  Impl(std::unique_ptr<store::Store> opened, EngineOptions given)
+  Impl(std::unique_ptr<store::Store> opened, EngineOptions given, HandleBackend handles)
       : options(std::move(given)),
+        backend(handles),
         store(std::move(opened)),
-        readers(*store, options.flow_partitions, options.operation_deadline),
+        readers(*store, {options.flow_partitions, options.budget_partitions, options.quota_partitions},
+                options.operation_deadline),
         waiting(options.max_waiting_claims,
                 [this](engine::SteadyTime until) {
                   if (clock_is_up) clock.note_waiting(until);
@@ -91,6 +104,7 @@ struct Engine::Impl {
   }
 
   EngineOptions options;
+  const HandleBackend backend;
   std::unique_ptr<store::Store> store;
   engine::Readers readers;
   std::mutex stop_mutex;
@@ -115,12 +129,9 @@ Result<Engine> Engine::open(const std::string& url, EngineOptions options) {
   auto store = store::open_store(url, store_options(options));
   if (!store) return std::unexpected(store.error());
   try {
-    auto secret = options.waitpoint_secret_hex;
-    Engine engine(std::make_unique<Impl>(*std::move(store), std::move(options)));
-    // Nobody can be suspended without a secret: the first engine on a store installs one. Trouble with it
-    // shows when somebody is suspended.
-    if (secret.empty()) secret = engine::random_secret_hex();
-    static_cast<void>(engine.call(SeedWaitpointSecret{.secret_hex = std::move(secret)}));
+    Engine engine(std::make_unique<Impl>(*std::move(store), std::move(options), engine::backend_of(url)));
+    engine::install_first_secret(engine.impl_->committers, engine.impl_->options);
+    engine.impl_->options.waitpoint_secret_hex.clear();
     return engine;
   } catch (const store::StoreFailure& failure) {
     return std::unexpected(failure.error);
@@ -139,6 +150,11 @@ EngineStats Engine::stats() const {
   auto stats = impl_->committers.stats();
   impl_->clock.add_to(stats);
   return stats;
+}
+
+OpaqueHandle Engine::handle_of(const ClaimedTask& task, const std::string& worker_instance_id,
+                               std::int64_t lease_ttl_ms) const {
+  return engine::handle_of(task, impl_->backend, worker_instance_id, lease_ttl_ms);
 }
 
 Result<std::string> migrate(const std::string& url, const EngineOptions& options) {
@@ -255,6 +271,18 @@ void create_all(engine::Committers& committers, CreateExecutions request,
   committers.submit(std::move(operations));
 }
 
+using Answered = std::function<void(Result<Suspended>)>;
+
+// Who came with a handle is given one of what is suspended.
+Answered with_handle(std::optional<OpaqueHandle> handle, Answered answer) {
+  if (!handle) return answer;
+  handle->kind = HandleKind::suspended;
+  return [handle = *std::move(handle), answer = std::move(answer)](Result<Suspended> result) {
+    if (result && !result->already_satisfied) result->handle = handle;
+    answer(std::move(result));
+  };
+}
+
 }  // namespace
 
 template <class Request>
@@ -267,6 +295,13 @@ void Engine::post(Request request, std::function<void(Result<typename Request::A
     const bool wait = request.wait;
     const engine::FlowCancel cancel{impl_->committers, impl_->options, request.flow_id};
     auto then = wait ? engine::finish_cancel(cancel, std::move(answer)) : std::move(answer);
+    impl_->committers.submit(make_operation(std::move(request), std::move(then), impl_->options));
+  } else if constexpr (std::is_same_v<Request, SuspendExecution>) {
+    const auto now_ms = impl_->options.now_ms ? impl_->options.now_ms() : store::system_now_ms();
+    if (auto ok = engine::resolve_handle(request, impl_->backend, now_ms); !ok) {
+      return answer(std::unexpected(ok.error()));
+    }
+    auto then = with_handle(request.handle, std::move(answer));
     impl_->committers.submit(make_operation(std::move(request), std::move(then), impl_->options));
   } else if constexpr (std::is_same_v<Request, CreateExecutions>) {
     create_all(impl_->committers, std::move(request), std::move(answer), impl_->options);
@@ -325,6 +360,7 @@ FLOWFABRIC_OPERATION(ReadBulkOperation)
 FLOWFABRIC_OPERATION(CancelBulkOperation)
 FLOWFABRIC_OPERATION(RegisterLane)
 FLOWFABRIC_OPERATION(SetLaneState)
+FLOWFABRIC_OPERATION(SetLaneFairness)
 FLOWFABRIC_OPERATION(ListLanes)
 FLOWFABRIC_OPERATION(RegisterWorker)
 FLOWFABRIC_OPERATION(HeartbeatWorker)
@@ -372,6 +408,23 @@ FLOWFABRIC_OPERATION(ListEdges)
 FLOWFABRIC_OPERATION(ListFlowPartition)
 FLOWFABRIC_OPERATION(ListFlows)
 FLOWFABRIC_OPERATION(ReadFlowGraph)
+FLOWFABRIC_OPERATION(CreateBudget)
+FLOWFABRIC_OPERATION(ReportUsage)
+FLOWFABRIC_OPERATION(RecordSpend)
+FLOWFABRIC_OPERATION(ReleaseBudget)
+FLOWFABRIC_OPERATION(ResetBudget)
+FLOWFABRIC_OPERATION(SetBudgetLimits)
+FLOWFABRIC_OPERATION(AttachBudget)
+FLOWFABRIC_OPERATION(DetachBudget)
+FLOWFABRIC_OPERATION(CreateQuotaPolicy)
+FLOWFABRIC_OPERATION(CheckAdmission)
+FLOWFABRIC_OPERATION(ReleaseAdmission)
+FLOWFABRIC_OPERATION(AttachQuotaPolicy)
+FLOWFABRIC_OPERATION(DetachQuotaPolicy)
+FLOWFABRIC_OPERATION(ReadBudget)
+FLOWFABRIC_OPERATION(ListSpending)
+FLOWFABRIC_OPERATION(ReadQuotaPolicy)
+FLOWFABRIC_OPERATION(ExplainWaiting)
 #undef FLOWFABRIC_OPERATION
 
 }  // namespace flowfabric

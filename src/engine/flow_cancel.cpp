@@ -100,7 +100,7 @@ CancelAnswer finish_cancel(const FlowCancel& cancel, CancelAnswer answer) {
 Result<FlowCancellation> await_cancel(Readers& readers, const CancelFlow& request,
                                       Result<FlowCancellation> answer) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(request.wait_ms);
-  const FlowKey key{partition_of(request.flow_id.uuid, readers.partitions()), request.flow_id};
+  const FlowKey key{partition_of(request.flow_id.uuid, readers.partitions().flow), request.flow_id};
   while (answer && request.wait && answer->outcome == CancelOutcome::scheduled) {
     const auto finished = readers.read(
         [&](Reading& reading) -> Result<bool> { return reading.find<CancelBacklog>(key) == nullptr; });

@@ -17,7 +17,7 @@ constexpr std::size_t kMaxLooks = 2000;
 constexpr std::size_t kMembersPerRead = 1000;
 
 FlowKey key_of(const Readers& readers, const FlowId& id) {
-  return {partition_of(id.uuid, readers.partitions()), id};
+  return {partition_of(id.uuid, readers.partitions().flow), id};
 }
 
 std::vector<JoinSnapshot> joins_of(store::Session& session, const FlowKey& flow) {
@@ -134,9 +134,9 @@ Result<FlowEligibility> answer(Readers& readers, const EvaluateFlowEligibility& 
 
 Result<FlowPage> answer(Readers& readers, const ListFlowPartition& request) {
   if (auto ok = check_limit(request.limit, 0); !ok) return std::unexpected(ok.error());
-  if (request.partition >= readers.partitions()) {
+  if (request.partition >= readers.partitions().flow) {
     return fail_with(ErrorCode::invalid_input, "partition: out of range",
-                     "This store has partitions 0 to " + std::to_string(readers.partitions() - 1) + ".");
+                     "This store has partitions 0 to " + std::to_string(readers.partitions().flow - 1) + ".");
   }
   std::optional<FlowKey> after;
   if (!request.cursor.empty()) {

@@ -35,11 +35,11 @@ struct Reading {
 
 class Readers {
  public:
-  Readers(store::Store& store, std::uint16_t partitions,
+  Readers(store::Store& store, const PartitionCounts& partitions,
           std::chrono::milliseconds patience = std::chrono::seconds(30))
       : store_(store), partitions_(partitions), patience_(patience) {}
 
-  std::uint16_t partitions() const { return partitions_; }
+  const PartitionCounts& partitions() const { return partitions_; }
 
   // Runs f(reading) inside a reading transaction.
   template <class F>
@@ -135,7 +135,7 @@ class Readers {
   }
 
   store::Store& store_;
-  const std::uint16_t partitions_;
+  const PartitionCounts partitions_;
   const std::chrono::milliseconds patience_;
   std::mutex mutex_;
   std::condition_variable returned_;

@@ -3,6 +3,7 @@
 #include "core/bulk.h"
 #include "core/lease.h"
 #include "core/read.h"
+#include "core/suspension.h"
 #include "model/text.h"
 
 namespace flowfabric::engine {
@@ -40,8 +41,13 @@ Result<typename Request::Answer> events(Readers& readers, const Request& request
 Result<ExecutionSnapshot> answer(Readers& readers, const DescribeExecution& request) {
   return read_of<ExecutionSnapshot>(readers, request.execution_id, [&](Reading& reading, auto& execution) {
     const auto* lane = reading.find<Lane>({execution.lane_id});
-    return core::snapshot(execution, reading.require<ExecutionSpec>(request.execution_id),
-                          lane ? lane->state : LaneState::active);
+    auto seen = core::snapshot(execution, reading.require<ExecutionSpec>(request.execution_id),
+                               lane ? lane->state : LaneState::active);
+    if (execution.state.lifecycle_phase == LifecyclePhase::suspended) {
+      const auto* suspension = reading.find<Suspension>(core::suspension_key(request.execution_id));
+      if (suspension) seen.current_waitpoint = core::primary_waitpoint(*suspension);
+    }
+    return seen;
   });
 }
 

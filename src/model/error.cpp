@@ -48,6 +48,7 @@ constexpr auto kTable = std::to_array<ErrorInfo>({
     missing(worker_not_found, "worker_not_found"),
     missing(operation_not_found, "operation_not_found"),
     missing(edge_not_found, "edge_not_found"),
+    missing(unknown_waitpoint, "unknown_waitpoint"),
     // validation
     invalid(invalid_input, "invalid_input"),
     invalid(capability_mismatch, "capability_mismatch"),

@@ -111,6 +111,14 @@ struct Execution {
   // Its join is undecided: whatever happens to it, it is not offered before that.
   bool dependencies_pending{false};
   std::int32_t priority{};
+  // Its own limits; those of its flow, lane and tenant count as well (core/admission.h).
+  std::string budget_ids;  // comma-joined
+  std::optional<QuotaPolicyId> quota_policy_id;
+  std::string admitted_by;         // the quota policies of which it holds a slot, comma-joined
+  std::optional<Uuid> blocked_on;  // the budget or quota policy that holds it back
+  // In a lane that shares fairly (core/fairness.h): its key, and its place in line while it has one.
+  std::optional<std::string> fair_key;
+  std::optional<std::int64_t> fair_rank;
   // Set while workers may take it; smaller is taken first (core/offer.h). Absent: not offered.
   std::optional<std::int64_t> offer_order;
   // Reserved by a grant (ff_claim_grant) until then, and so not offered.
@@ -152,7 +160,8 @@ struct Execution {
 BOOST_DESCRIBE_STRUCT(Execution, (),
                       (partition_key, execution_id, lane_id, namespace_, route_id, group_id, created_at_ms,
                        max_reclaim_count, retention_ms, state, blocking_detail, flow_id, dependencies_pending,
-                       priority, offer_order, grant_expires_at_ms, next_due_at_ms, purge_at_ms, attempt,
+                       priority, budget_ids, quota_policy_id, admitted_by, blocked_on, fair_key, fair_rank,
+                       offer_order, grant_expires_at_ms, next_due_at_ms, purge_at_ms, attempt,
                        total_attempt_count, retry_count, replay_count, lease_reclaim_count, lease_epoch,
                        lease, last_end, delay_until_ms, deadline_at_ms, started_at_ms, terminal_at_ms,
                        last_transition_at_ms, last_mutation_at_ms, failure_reason, last_failure_message,

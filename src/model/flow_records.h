@@ -38,13 +38,15 @@ struct Flow {
   std::optional<std::int64_t> cancelled_at_ms;
   std::string cancel_reason;
   std::optional<CancellationPolicy> cancellation_policy;
+  bool has_limits{false};  // a budget or quota policy is, or was, attached to it (ScopeLimits)
   Tags tags;
   bool operator==(const Flow&) const = default;
 };
 BOOST_DESCRIBE_STRUCT(Flow, (),
                       (partition_key, flow_id, flow_kind, namespace_, failure_policy, graph_revision,
                        node_count, edge_count, removed_count, public_flow_state, created_at_ms,
-                       last_mutation_at_ms, cancelled_at_ms, cancel_reason, cancellation_policy, tags))
+                       last_mutation_at_ms, cancelled_at_ms, cancel_reason, cancellation_policy, has_limits,
+                       tags))
 
 struct EdgeKey {
   std::uint16_t partition_key{};

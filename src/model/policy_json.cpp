@@ -138,9 +138,10 @@ class Writer {
     }
     out_ += ']';
   }
-  void value(const Tags& tags) {
+  template <class Value>
+  void value(const std::map<std::string, Value>& entries) {
     object([&] {
-      for (const auto& [key, text] : tags) member(key, text);
+      for (const auto& [key, entry] : entries) member(key, entry);
     });
   }
 
@@ -441,6 +442,29 @@ Result<std::vector<std::string>> strings_from_json(std::string_view text) {
     strings.emplace_back(view(value.get_string()));
   }
   return strings;
+}
+
+std::string to_json(const Amounts& amounts) {
+  if (amounts.empty()) return "";
+  Writer writer;
+  writer.value(amounts);
+  return writer.take();
+}
+
+Result<Amounts> amounts_from_json(std::string_view text) {
+  Amounts amounts;
+  if (text.empty()) return amounts;
+  const ParsedJson parsed(text);
+  const json::object* object = parsed.failure ? nullptr : parsed.value.if_object();
+  const auto refused = fail_with(ErrorCode::corruption, "amounts", "Not a JSON object of whole numbers.");
+  if (object == nullptr) return refused;
+  for (const auto& [key, value] : *object) {
+    boost::system::error_code failure;
+    const auto amount = value.to_number<std::uint64_t>(failure);
+    if (failure) return refused;
+    amounts.emplace(std::string_view(key.data(), key.size()), amount);
+  }
+  return amounts;
 }
 
 }  // namespace flowfabric

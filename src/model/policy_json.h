@@ -1,9 +1,11 @@
-// The JSON forms of what is stored in one column: a policy (also as it travels), tags, a list of words.
+// The JSON forms of what is stored in one column: a policy (also as it travels), tags, a list of words,
+// amounts.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "flowfabric/budgets.h"
 #include "flowfabric/operations.h"
 #include "flowfabric/policy.h"
 
@@ -24,5 +26,9 @@ Result<Tags> tags_from_json(std::string_view json);
 // An array of strings; "" for none.
 std::string to_json(const std::vector<std::string>& strings);
 Result<std::vector<std::string>> strings_from_json(std::string_view json);
+
+// An object of whole numbers; "" for none.
+std::string to_json(const Amounts& amounts);
+Result<Amounts> amounts_from_json(std::string_view json);
 
 }  // namespace flowfabric

@@ -10,6 +10,7 @@
 #include "model/event_records.h"
 #include "model/execution_records.h"
 #include "model/flow_records.h"
+#include "model/limit_records.h"
 #include "model/registry_records.h"
 #include "model/suspension_records.h"
 
@@ -20,7 +21,8 @@ using Records =
     boost::mp11::mp_list<Execution, ExecutionSpec, Attempt, ExecutionTag, Grant, Lane, Route, Group,
                          CreateDedup, Worker, BulkJob, Flow, Edge, EdgeGroup, PendingCancelGroup,
                          CancelBacklog, CancelBacklogMember, DependencyDispatch, Suspension, PastSuspension,
-                         Waitpoint, Signal, SignalDedup, SuspendDedup, HmacKey, Keystore>;
+                         Waitpoint, Signal, SignalDedup, SuspendDedup, HmacKey, Keystore, Budget, UsageDedup,
+                         Spend, QuotaPolicy, QuotaAdmission, ScopeLimits, LaneClock>;
 using Events = boost::mp11::mp_list<LeaseEvent, CompletionEvent, OperatorEvent, WorkerEvent, SignalEvent>;
 
 // Records with a clock of their own.
@@ -35,7 +37,7 @@ using ClockedRecords = boost::mp11::mp_copy_if<Records, HasClock>;
 // Records whose key begins with that of an execution: removed with it, seen or unseen. (A grant is not among
 // them: what has ended has none.)
 using OwnedRecords = boost::mp11::mp_list<Execution, ExecutionSpec, Attempt, Suspension, PastSuspension,
-                                          Waitpoint, Signal, SignalDedup, SuspendDedup>;
+                                          Waitpoint, Signal, SignalDedup, SuspendDedup, Spend>;
 template <class Record>
 inline constexpr bool is_owned = boost::mp11::mp_contains<OwnedRecords, Record>::value;
 inline const ExecutionId& owner_of(const ExecutionId& key) {
@@ -52,16 +54,18 @@ ExecutionId owner_of(const Key& key) {
 
 // How writers that share a store keep out of each other's way. Most records are locked when they are read.
 // Many operations read a shared record and few change it: it is locked, and read again, by who changes it.
-using SharedRecords = boost::mp11::mp_list<Lane, Route, Group, Worker, Flow, HmacKey, Keystore>;
+using SharedRecords =
+    boost::mp11::mp_list<Lane, Route, Group, Worker, Flow, HmacKey, Keystore, Budget, ScopeLimits, LaneClock>;
 template <class Record>
 inline constexpr bool is_shared = boost::mp11::mp_contains<SharedRecords, Record>::value;
 // Nobody else may change one of these until its reader has committed: a claim relies on what its flow is.
 template <class Record>
 inline constexpr bool is_held = std::is_same_v<Record, Flow>;
-// Whoever reads or changes one of these holds the lock of its execution; of an edge, of its upstream.
+// Whoever reads or changes one of these holds the lock of its execution; of an edge, of its upstream; of a
+// spend, of its budget.
 using GuardedRecords =
     boost::mp11::mp_list<ExecutionSpec, Attempt, ExecutionTag, Grant, Edge, CancelBacklogMember, Suspension,
-                         PastSuspension, Waitpoint, Signal, SignalDedup, SuspendDedup>;
+                         PastSuspension, Waitpoint, Signal, SignalDedup, SuspendDedup, Spend>;
 template <class Record>
 inline constexpr bool is_guarded = boost::mp11::mp_contains<GuardedRecords, Record>::value;
 

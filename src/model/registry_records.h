@@ -29,9 +29,24 @@ struct Lane {
   std::int64_t registered_at_ms{};
   std::string registered_by;
   LaneState state{LaneState::active};
+  std::string fair_by;                     // what its fair key is (core/fairness.h); empty: nothing
+  std::uint32_t max_concurrent_per_key{};  // 0: any number
   bool operator==(const Lane&) const = default;
 };
-BOOST_DESCRIBE_STRUCT(Lane, (), (lane_id, registered_at_ms, registered_by, state))
+BOOST_DESCRIBE_STRUCT(Lane, (),
+                      (lane_id, registered_at_ms, registered_by, state, fair_by, max_concurrent_per_key))
+
+// The virtual time of a lane that shares fairly. Apart from the lane: every claim moves it.
+struct LaneClock {
+  static constexpr const char* table = "ff_lane_clock";
+  using Key = LaneKey;
+  Key key() const { return {lane_id}; }
+
+  std::string lane_id;
+  std::int64_t virtual_time{};
+  bool operator==(const LaneClock&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(LaneClock, (), (lane_id, virtual_time))
 
 struct RouteKey {
   std::int64_t route_id{};

@@ -20,9 +20,9 @@ inline constexpr bool is_typed_id = false;
 template <class Tag>
 inline constexpr bool is_typed_id<TypedId<Tag>> = true;
 template <class T>
-inline constexpr bool is_json =
-    std::is_same_v<T, Tags> || std::is_same_v<T, ExecutionPolicy> ||
-    std::is_same_v<T, std::vector<std::string>> || std::is_same_v<T, ResumeCondition>;
+inline constexpr bool is_json = std::is_same_v<T, Tags> || std::is_same_v<T, ExecutionPolicy> ||
+                                std::is_same_v<T, std::vector<std::string>> ||
+                                std::is_same_v<T, ResumeCondition> || std::is_same_v<T, Amounts>;
 
 template <class Record>
 using ColumnMask = std::bitset<column_count<Record>()>;

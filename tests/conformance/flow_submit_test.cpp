@@ -33,6 +33,20 @@ TEST_P(FlowSubmit, NamesBecomeMembers) {
   expect_not_offered("a b pick");
 }
 
+// Whoever knows the flow's id can work out those of its members.
+TEST_P(FlowSubmit, TakesNobodysPlace) {
+  auto request = graph("a b");
+  request.flow_id = flow_of(9);
+  auto elsewhere = open("memory:");
+  const auto ids = elsewhere.call(request).value().executions;
+  create({.execution_id = ids.at("b"), .execution_kind = "was there before"});
+  const auto before = story(ids.at("b"));
+  expect_error(request, ErrorCode::invalid_input);
+  EXPECT_EQ(story(ids.at("b")), before);
+  expect_error(DescribeExecution{ids.at("a")}, ErrorCode::execution_not_found);
+  expect_error(DescribeFlow{*request.flow_id}, ErrorCode::flow_not_found);
+}
+
 TEST_P(FlowSubmit, TheFlowIsAsItWasAsked) {
   tick(5);
   SubmitFlow request = graph("a>b c");

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/resume_condition.h"
+#include "support/condition_definition.h"
 
 namespace flowfabric::core {
 namespace {
@@ -53,6 +53,25 @@ TEST(ResumeConditionStructure, HasItsLimits) {
   EXPECT_EQ(refusal(single(std::string(256, 'k'), {std::string(256, 'n')})), "");
   EXPECT_NE(refusal(single(std::string(257, 'k'))), "");
   EXPECT_NE(refusal(single("a", {std::string(257, 'n')})), "");
+}
+
+TEST(ResumeConditionStructure, HasTextsForNames) {
+  for (const auto& bytes : {std::string("\xff"), std::string("a\0b", 3), std::string("\xc3")}) {
+    EXPECT_NE(refusal(single(bytes)), "");
+    EXPECT_NE(refusal(single("a", {bytes})), "");
+    EXPECT_NE(refusal(count(1, CountKind::distinct_signals, {"a", bytes})), "");
+    EXPECT_NE(refusal(all_of({count(1, CountKind::distinct_signals, {"a"}, {bytes})})), "");
+  }
+  EXPECT_EQ(refusal(single("\xc3\xa9", {"\xf0\x9f\x98\x80\n"})), "");
+}
+
+// Before anybody has refused it.
+TEST(ResumeConditionStructure, NamesManyWaitpointsQuickly) {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 50'000; ++i) keys.push_back(std::to_string(i));
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(keys_of(count(1, CountKind::distinct_signals, keys)), keys);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
 }
 
 TEST(ResumeConditionStructure, NamesItsWaitpoints) {
@@ -184,42 +203,6 @@ std::vector<ArrivedSignal> alphabet() {
   return all;
 }
 
-bool passes(const SignalMatcher& matcher, const ArrivedSignal& arrived) {
-  return !matcher.name || *matcher.name == arrived.signal_name;
-}
-
-// The definition, word by word.
-bool holds(const ResumeCondition& condition, const std::vector<ArrivedSignal>& history) {
-  if (const auto* all = std::get_if<AllOf>(&condition.node)) {
-    return std::ranges::all_of(all->members, [&](const auto& member) { return holds(member, history); });
-  }
-  if (const auto* one = std::get_if<SingleSignal>(&condition.node)) {
-    return std::ranges::any_of(history, [&](const auto& arrived) {
-      return arrived.waitpoint_key == one->waitpoint_key && passes(one->matcher, arrived);
-    });
-  }
-  const auto* counted = std::get_if<CountOf>(&condition.node);
-  if (!counted) return false;
-  std::set<std::string> different;
-  for (const auto& arrived : history) {
-    const bool listed =
-        std::ranges::find(counted->waitpoints, arrived.waitpoint_key) != counted->waitpoints.end();
-    if (!listed || !passes(counted->matcher, arrived)) continue;
-    switch (counted->count_kind) {
-      case CountKind::distinct_waitpoints:
-        different.insert(arrived.waitpoint_key);
-        break;
-      case CountKind::distinct_signals:
-        different.insert(arrived.signal_id.to_string());
-        break;
-      case CountKind::distinct_sources:
-        different.insert(arrived.source_type + "\n" + arrived.source_identity);
-        break;
-    }
-  }
-  return different.size() >= counted->n;
-}
-
 // True the first time the definition holds, and only then.
 void expect_as_defined(const ResumeCondition& condition, const std::vector<ArrivedSignal>& signals) {
   Satisfied satisfied;
@@ -229,7 +212,7 @@ void expect_as_defined(const ResumeCondition& condition, const std::vector<Arriv
     const auto before = satisfied;
     const auto effect = deliver(condition, satisfied, arrived);
     history.push_back(arrived);
-    const bool holds_now = holds(condition, history);
+    const bool holds_now = tests::holds(condition, history);
     ASSERT_EQ(effect == resume_condition_satisfied, holds_now && !held);
     ASSERT_TRUE(std::ranges::includes(satisfied, before)) << "nothing is taken back";
     ASSERT_EQ(is_satisfier(effect) || held, satisfied != before || held) << "a satisfier adds something";

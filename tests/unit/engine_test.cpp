@@ -124,6 +124,38 @@ TEST(Engine, RefusesOptionsThatCannotWork) {
 
 // ---- stopping ----
 
+// Where records come from afar, time passes while an operation is run again: what it mints differs then.
+TEST(Engine, ComesToAnEndAlthoughTimeMovesOn) {
+  std::atomic<std::int64_t> now_ms{1'700'000'000'000};
+  EngineOptions options;
+  options.now_ms = [&] { return ++now_ms; };
+  auto engine = Engine::open("memory:?load=deferred", options);
+  ASSERT_TRUE(engine) << engine.error().to_string();
+  ASSERT_TRUE(engine->call(task()));
+  const auto claimed = engine->call(ClaimTasks{.worker_id = "worker"});
+  ASSERT_TRUE(claimed && claimed->size() == 1);
+  const auto& [id, fence] = std::pair{claimed->front().execution_id, claimed->front().fence};
+
+  const auto made = engine->call(CreateWaitpoint{.execution_id = id, .fence = fence});
+  EXPECT_TRUE(made) << made.error().to_string();
+  SuspendExecution suspend{.execution_id = id, .fence = fence};
+  suspend.resume_condition = {SingleSignal{"k"}};
+  const auto suspended = engine->call(suspend);
+  ASSERT_TRUE(suspended) << suspended.error().to_string();
+  const auto& waitpoint = suspended->waitpoints.front();
+  const auto delivered = engine->call(DeliverSignal{.execution_id = id,
+                                                    .waitpoint_id = waitpoint.waitpoint_id,
+                                                    .waitpoint_token = waitpoint.waitpoint_token,
+                                                    .signal_name = "go"});
+  ASSERT_TRUE(delivered) << delivered.error().to_string();
+  const auto resumed = engine->call(ClaimTasks{.worker_id = "worker"});
+  ASSERT_TRUE(resumed && resumed->size() == 1);
+  EXPECT_EQ(resumed->front().resume_signals.size(), 1u);
+  const auto bulk =
+      engine->call(StartBulkOperation{.action = BulkAction::cancel, .filter = {.lane_id = "x"}});
+  EXPECT_TRUE(bulk) << bulk.error().to_string();
+}
+
 TEST(EngineStop, AnswersEverythingInFlightAndRefusesTheRest) {
   constexpr int kThreads = 6;
   auto engine = open_engine();

@@ -37,7 +37,8 @@ struct Group {
 const std::vector<Group> kGroups = {
     {ErrorKind::not_found, 404, "", std::nullopt,
      "execution_not_found flow_not_found attempt_not_found budget_not_found quota_policy_not_found "
-     "stream_not_found suspension_not_found worker_not_found operation_not_found edge_not_found"},
+     "stream_not_found suspension_not_found worker_not_found operation_not_found edge_not_found "
+     "unknown_waitpoint"},
     {ErrorKind::validation, 400, "", std::nullopt,
      "invalid_input capability_mismatch invalid_capabilities invalid_policy_json payload_too_large "
      "signal_limit_exceeded invalid_waitpoint_key invalid_token waitpoint_not_token_bound "

@@ -1,164 +1,15 @@
 #include "store/memory/memory_store.h"
 
-#include <deque>
 #include <limits>
-#include <mutex>
-#include <set>
+
+#include "store/memory/database.h"
 
 namespace flowfabric::store {
 
 namespace {
 
-using core::Offer;
 using core::OfferScan;
-using core::Slot;
 using core::Unit;
-
-template <class Record>
-using Table = std::map<typename Record::Key, std::shared_ptr<const Record>>;
-template <class Event>
-struct Log {
-  std::deque<Event> events;
-  std::int64_t first_id{1};
-};
-
-using ByAge = std::set<core::ListPosition>;
-
-core::ListPosition position_of(const Execution& execution) {
-  return {execution.created_at_ms, execution.key()};
-}
-
-struct Database {
-  std::mutex mutex;  // held for the length of a transaction
-  std::function<std::int64_t()> now_ms;
-  bool instant{true};
-
-  boost::mp11::mp_rename<boost::mp11::mp_transform<Table, Records>, std::tuple> tables;
-  boost::mp11::mp_rename<boost::mp11::mp_transform<Log, Events>, std::tuple> logs;
-  std::map<LaneCountKey, std::int64_t> counts;
-  std::map<std::int64_t, std::set<Offer>> offers;
-  std::set<std::pair<std::int64_t, DueKey>> due;
-  std::map<std::string, std::set<std::int64_t>> lane_routes;
-  ByAge by_age;
-  ByAge purgeable;  // by time of removal
-  std::map<std::pair<std::int64_t, PublicState>, ByAge> group_members;
-  std::map<FlowId, ByAge> flow_members;
-  std::map<std::int64_t, ByAge> blocked_on_route;
-  ByAge flows_by_age;
-  std::map<ExecutionId, std::set<EdgeKey>> edges_from;
-  std::map<ExecutionId, std::set<EdgeKey>> edges_into;
-
-  template <class Record>
-  Table<Record>& table() {
-    return std::get<Table<Record>>(tables);
-  }
-  template <class Event>
-  Log<Event>& log() {
-    return std::get<Log<Event>>(logs);
-  }
-
-  // Keeps the indexes of one record, as it comes or goes.
-  template <class Record>
-  void index(const Record* record, bool comes) {
-    const auto update = [comes](auto& set, const auto& entry) {
-      if (comes)
-        set.insert(entry);
-      else
-        set.erase(entry);
-    };
-    if (!record) return;
-    if constexpr (has_clock<Record>) {
-      if (record->next_due_at_ms)
-        update(due, std::pair(*record->next_due_at_ms, DueKey(Due<Record>{record->key()})));
-    }
-    if constexpr (std::is_same_v<Record, Execution>) {
-      if (record->offer_order) update(offers[record->route_id], Offer{*record->offer_order, record->key()});
-      update(by_age, position_of(*record));
-      if (record->purge_at_ms) update(purgeable, core::ListPosition{*record->purge_at_ms, record->key()});
-      update(group_members[{record->group_id, record->state.public_state}], position_of(*record));
-      if (record->flow_id) update(flow_members[*record->flow_id], position_of(*record));
-      if (record->state.eligibility_state == EligibilityState::blocked_by_route) {
-        update(blocked_on_route[record->route_id], position_of(*record));
-      }
-    }
-    if constexpr (std::is_same_v<Record, Flow>) {
-      update(flows_by_age,
-             core::ListPosition{record->created_at_ms, {record->partition_key, record->flow_id.uuid}});
-    }
-    if constexpr (std::is_same_v<Record, Edge>) {
-      update(edges_from[record->upstream()], record->key());
-      update(edges_into[record->downstream()], record->key());
-    }
-    if constexpr (std::is_same_v<Record, Route>) update(lane_routes[record->lane_id], record->route_id);
-  }
-
-  template <class Record>
-  void write(const Slot<Record>& slot, bool is_stored) {
-    if (is_stored) index<Record>(slot.stored.get(), false);
-    index<Record>(slot.changed.get(), true);
-    if (slot.changed)
-      table<Record>().insert_or_assign(slot.key, slot.changed);
-    else
-      table<Record>().erase(slot.key);
-  }
-
-  template <class Record>
-  void erase_of(const ExecutionId& id) {
-    auto& all = table<Record>();
-    std::vector<typename Record::Key> keys;
-    for (auto it = all.lower_bound(first_key<Record>(id)); it != all.end() && owner_of(it->first) == id;
-         ++it) {
-      index<Record>(it->second.get(), false);
-      keys.push_back(it->first);
-    }
-    for (const auto& key : keys) all.erase(key);
-  }
-
-  template <class Record>
-  static typename Record::Key first_key(const ExecutionId& id) {
-    if constexpr (std::is_same_v<typename Record::Key, ExecutionId>)
-      return id;
-    else
-      return {.partition_key = id.partition, .execution_id = id.uuid};
-  }
-
-  template <class Event>
-  void append(const std::vector<Event>& events) {
-    auto& log = this->log<Event>();
-    for (auto event : events) {
-      event.event_id = log.first_id + static_cast<std::int64_t>(log.events.size());
-      log.events.push_back(std::move(event));
-    }
-  }
-
-  // The newest event stays, so that numbering goes on.
-  template <class Event>
-  void trim(std::int64_t before_ms) {
-    auto& log = this->log<Event>();
-    while (log.events.size() > 1 && log.events.front().occurred_at_ms < before_ms) {
-      log.events.pop_front();
-      ++log.first_id;
-    }
-  }
-
-  template <class Event>
-  std::vector<Event> events_after(std::int64_t after, std::size_t limit) {
-    const auto& log = this->log<Event>();
-    std::vector<Event> page;
-    for (auto i = static_cast<std::size_t>(std::max<std::int64_t>(after + 1 - log.first_id, 0));
-         i < log.events.size() && page.size() < limit; ++i) {
-      page.push_back(log.events[i]);
-    }
-    return page;
-  }
-
-  const ByAge& members(const ListScan::Everything&) { return by_age; }
-  const ByAge& members(const ListScan::InGroup& group) {
-    return group_members[{group.group_id, group.state}];
-  }
-  const ByAge& members(const ListScan::Flows&) { return flows_by_age; }
-  const ByAge& members(const ListScan::InFlow& flow) { return flow_members[flow.flow_id]; }
-};
 
 template <class Set>
 std::vector<core::ListPosition> walk(const Set& set, const ListScan& scan) {
@@ -183,6 +34,7 @@ class MemorySession final : public Session {
       : database_(std::move(database)), lock_(database_->mutex, std::defer_lock) {}
 
   bool loads_instantly() const override { return database_->instant; }
+  std::optional<std::int64_t> time_of_load() const override { return database_->now_ms(); }
 
   std::int64_t begin(Unit& unit) override {
     lock_.lock();
@@ -501,6 +353,41 @@ class MemorySession final : public Session {
     std::vector<HmacKeyKey> found;
     for (const auto& [key, secret] : database_->table<HmacKey>()) {
       if (!secret->active) found.push_back(key);
+    }
+    return found;
+  }
+
+  std::vector<core::ListPosition> answer(const core::BlockedOn& question) {
+    std::vector<core::ListPosition> found;
+    for (const auto& position : database_->blocked_on[question.limit_id]) {
+      if (question.after && position <= *question.after) continue;
+      if (found.size() < question.limit) found.push_back(position);
+    }
+    return found;
+  }
+  std::vector<core::WindowEntry> answer(const core::WindowOf& question) {
+    std::vector<core::WindowEntry> found;
+    for (const auto& [time, key] : database_->windows[question.policy]) {
+      if (found.size() < question.limit) found.push_back({key, time});
+    }
+    return found;
+  }
+  std::vector<QuotaAdmissionKey> answer(const core::SlotsOf& question) {
+    std::vector<QuotaAdmissionKey> found;
+    const auto& [partition, policy] = question.policy;
+    const auto& rows = database_->table<QuotaAdmission>();
+    for (auto it = rows.lower_bound({partition, policy, 0, {}});
+         it != rows.end() && it->first.quota_policy_id == policy; ++it) {
+      if (it->second->holds_slot) found.push_back(it->first);
+    }
+    return found;
+  }
+  std::vector<SpendKey> answer(const core::SpendingOf& question) {
+    std::vector<SpendKey> found;
+    for (const auto& [key, spend] : database_->table<Spend>()) {
+      if (key.budget_id != question.budget_id || (question.after && owner_of(key) <= *question.after))
+        continue;
+      if (found.size() < question.limit) found.push_back(key);
     }
     return found;
   }

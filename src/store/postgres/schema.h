@@ -15,6 +15,7 @@ struct Migration {
 };
 const std::vector<Migration>& migrations();
 extern const char* const kSuspensionSchema;
+extern const char* const kLimitSchema;
 
 // The statements of a migration, those that comment on its tables and columns included.
 std::vector<std::string> statements_of(const Migration& migration);

@@ -97,6 +97,10 @@ class PostgresSession final : public Session {
   void post_answer(core::Unit& unit, const core::OwedCancels& question);
   void post_answer(core::Unit& unit, const core::OpenWaitpoints& question);
   void post_answer(core::Unit& unit, const core::RetiredSecrets& question);
+  void post_answer(core::Unit& unit, const core::BlockedOn& question);
+  void post_answer(core::Unit& unit, const core::WindowOf& question);
+  void post_answer(core::Unit& unit, const core::SlotsOf& question);
+  void post_answer(core::Unit& unit, const core::SpendingOf& question);
   void post_edges_from(core::Unit& unit);
   bool post_remembered(core::Unit& unit, const GroupKey& key);
 

@@ -14,7 +14,7 @@ void PostgresSession::post_answer(core::Unit& unit, const core::OpenWaitpoints& 
 
 void PostgresSession::post_answer(core::Unit& unit, const core::RetiredSecrets& question) {
   connection_->post(
-      "select kid from ff_waitpoint_hmac where active is not true", Parameters(),
+      "select kid from ff_waitpoint_hmac where active is not true order by kid", Parameters(),
       [&unit, question](const Rows& found) { unit.put_answer(question, found.all<HmacKeyKey>()); });
 }
 

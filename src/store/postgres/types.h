@@ -208,6 +208,8 @@ void read_value(std::string_view bytes, const char* column, T& value) {
       value = checked(tags_from_json(json), column);
     else if constexpr (std::is_same_v<T, ExecutionPolicy>)
       value = checked(policy_from_json(json), column);
+    else if constexpr (std::is_same_v<T, Amounts>)
+      value = checked(amounts_from_json(json), column);
     else if constexpr (std::is_same_v<T, ResumeCondition>)
       value = checked(condition_from_json(json), column);
     else

@@ -79,6 +79,8 @@ void read(sqlite3_stmt* statement, int column, T& value) {
     value = checked(statement, column, tags_from_json(text_of(statement, column)));
   } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
     value = checked(statement, column, strings_from_json(text_of(statement, column)));
+  } else if constexpr (std::is_same_v<T, Amounts>) {
+    value = checked(statement, column, amounts_from_json(text_of(statement, column)));
   } else if constexpr (std::is_same_v<T, ResumeCondition>) {
     const auto json = text_of(statement, column);
     value = json.empty() ? ResumeCondition{} : checked(statement, column, condition_from_json(json));

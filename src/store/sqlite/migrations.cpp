@@ -460,7 +460,8 @@ const std::vector<Migration>& migrations() {
   static const std::vector<Migration> all{{1, "foundations", kFoundations},
                                           {2, "executions", kExecutions},
                                           {3, "flows", kFlows},
-                                          {4, "suspension", kSuspensionSchema}};
+                                          {4, "suspension", kSuspensionSchema},
+                                          {5, "limits", kLimitSchema}};
   return all;
 }
 

@@ -15,6 +15,7 @@ struct Migration {
 };
 const std::vector<Migration>& migrations();
 extern const char* const kSuspensionSchema;
+extern const char* const kLimitSchema;
 
 // Refuses a file of another program before anything touches it.
 void check_file(const std::string& path);

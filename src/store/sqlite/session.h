@@ -119,6 +119,10 @@ class SqliteSession final : public Session {
   std::vector<ExecutionId> answer(const core::OwedCancels& question);
   std::vector<WaitpointRecordKey> answer(const core::OpenWaitpoints& question);
   std::vector<HmacKeyKey> answer(const core::RetiredSecrets& question);
+  std::vector<core::ListPosition> answer(const core::BlockedOn& question);
+  std::vector<core::WindowEntry> answer(const core::WindowOf& question);
+  std::vector<QuotaAdmissionKey> answer(const core::SlotsOf& question);
+  std::vector<SpendKey> answer(const core::SpendingOf& question);
   template <class Record>
   std::vector<Record> all_of_flow(const FlowKey& flow, const std::string& order);
 

@@ -12,7 +12,8 @@ std::vector<WaitpointRecordKey> SqliteSession::answer(const core::OpenWaitpoints
 }
 
 std::vector<HmacKeyKey> SqliteSession::answer(const core::RetiredSecrets&) {
-  return rows<HmacKeyKey>(statement("select kid from ff_waitpoint_hmac where active is not true"));
+  return rows<HmacKeyKey>(
+      statement("select kid from ff_waitpoint_hmac where active is not true order by kid"));
 }
 
 std::vector<SuspensionKey> SqliteSession::suspended(const SuspendedScan& scan) {

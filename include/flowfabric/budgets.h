@@ -1,0 +1,179 @@
+// Budgets: how much a scope may spend, in dimensions of the caller's choosing (tokens, cost, …).
+//
+// Spending is reported after the fact and counted whatever became of the lease: what was spent is spent. A
+// report that would pass a hard limit is refused as a whole; work that is attached to a budget at one of its
+// limits is not handed out until the budget is below it again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flowfabric/error.h"
+#include "flowfabric/ids.h"
+
+namespace flowfabric {
+
+inline constexpr std::size_t kMaxDimensions = 64;
+
+using Amounts = std::map<std::string, std::uint64_t>;  // by dimension
+
+// What a budget or a quota policy applies to.
+enum class LimitScope : std::uint8_t { execution, flow, lane, tenant };
+BOOST_DESCRIBE_ENUM(LimitScope, execution, flow, lane, tenant)
+
+enum class EnforcementMode : std::uint8_t { strict, advisory };
+BOOST_DESCRIBE_ENUM(EnforcementMode, strict, advisory)
+
+// What else follows when a limit is reached. `reject` and `warn`: nothing. `fail`: the worker is told, and
+// ends its attempt. `deny_child`: the flow takes no more members. `close_scope`: the lane or tenant hands out
+// nothing.
+enum class LimitAction : std::uint8_t { reject, fail, warn, deny_child, close_scope };
+BOOST_DESCRIBE_ENUM(LimitAction, reject, fail, warn, deny_child, close_scope)
+
+struct BudgetCreation {
+  BudgetId budget_id;
+  bool created{false};  // false: it was there, and has not been changed
+  bool operator==(const BudgetCreation&) const = default;
+};
+// A budget of a flow, lane or tenant is attached to it at once. A limit of 0 is none.
+struct CreateBudget {
+  using Answer = BudgetCreation;
+  BudgetId budget_id;
+  std::string scope_type{};  // execution, flow, lane, or tenant (also `namespace`)
+  std::string scope_id{};
+  std::string enforcement_mode{"strict"};
+  std::string on_hard_limit{"fail"};
+  std::string on_soft_limit{"warn"};
+  std::uint64_t reset_interval_ms{0};  // 0: never
+  std::vector<std::string> dimensions{};
+  std::vector<std::uint64_t> hard_limits{};
+  std::vector<std::uint64_t> soft_limits{};
+};
+
+struct BudgetStatus {
+  BudgetId budget_id;
+  LimitScope scope_type{};
+  std::string scope_id;
+  EnforcementMode enforcement_mode{};
+  LimitAction on_hard_limit{};
+  LimitAction on_soft_limit{};
+  Amounts usage;  // of the dimensions that were reported so far
+  Amounts hard_limits;
+  Amounts soft_limits;
+  std::uint64_t breach_count{};
+  std::uint64_t soft_breach_count{};
+  std::optional<std::int64_t> last_breach_at;
+  std::optional<std::string> last_breach_dim;
+  std::uint64_t reset_interval_ms{};
+  std::uint64_t reset_count{};
+  std::optional<std::int64_t> last_reset_at;
+  std::optional<std::int64_t> next_reset_at;
+  std::int64_t created_at{};
+  std::int64_t last_updated_at{};
+  bool operator==(const BudgetStatus&) const = default;
+};
+struct ReadBudget {
+  using Answer = BudgetStatus;
+  BudgetId budget_id;
+};
+
+// ---- spending ---------------------------------------------------------------------------------------------
+
+enum class UsageOutcome : std::uint8_t { ok, soft_breach, hard_breach, already_applied };
+BOOST_DESCRIBE_ENUM(UsageOutcome, ok, soft_breach, hard_breach, already_applied)
+
+// Of a breach: the first dimension of it in byte order, what is counted there now, and the limit.
+struct UsageReport {
+  UsageOutcome outcome{};
+  std::string dimension{};
+  std::uint64_t current_usage{};
+  std::uint64_t limit{};
+  bool operator==(const UsageReport&) const = default;
+};
+// A key makes a repeated report one, for 24 hours; a report that was refused may be repeated with its key.
+struct ReportUsage {
+  using Answer = UsageReport;
+  BudgetId budget_id;
+  std::vector<std::string> dimensions{};
+  std::vector<std::uint64_t> deltas{};
+  std::string dedup_key{};  // empty: none
+};
+// The same, and remembered as spent by an execution, so that it can be released.
+struct RecordSpend {
+  using Answer = UsageReport;
+  BudgetId budget_id;
+  ExecutionId execution_id;
+  Amounts deltas{};
+  std::string idempotency_key{};
+};
+
+struct BudgetReleased {
+  bool operator==(const BudgetReleased&) const = default;
+};
+// Gives back what the execution has spent of the budget since its last reset.
+struct ReleaseBudget {
+  using Answer = BudgetReleased;
+  BudgetId budget_id;
+  ExecutionId execution_id;
+};
+
+struct Spending {
+  ExecutionId execution_id;
+  Amounts spent;
+  bool operator==(const Spending&) const = default;
+};
+struct SpendingPage {
+  std::vector<Spending> spendings;
+  std::optional<ExecutionId> next_cursor;
+  bool operator==(const SpendingPage&) const = default;
+};
+// Who has spent what of a budget since its last reset, by execution id.
+struct ListSpending {
+  using Answer = SpendingPage;
+  BudgetId budget_id;
+  std::optional<ExecutionId> cursor{};
+  std::uint32_t limit{100};  // up to 1 000
+};
+
+struct BudgetReset {
+  std::int64_t next_reset_at{};  // 0: it has no interval
+  bool operator==(const BudgetReset&) const = default;
+};
+struct ResetBudget {
+  using Answer = BudgetReset;
+  BudgetId budget_id;
+};
+
+// ---- changing a budget ------------------------------------------------------------------------------------
+
+// An operator raises or lowers limits; dimensions that are not named keep theirs.
+struct SetBudgetLimits {
+  using Answer = BudgetStatus;
+  BudgetId budget_id;
+  Amounts hard_limits{};
+  Amounts soft_limits{};
+};
+
+struct Attachment {
+  LimitScope scope_type{};
+  std::string scope_id;
+  bool operator==(const Attachment&) const = default;
+};
+// To be attached twice is a conflict; to be detached twice is not.
+struct AttachBudget {
+  using Answer = Attachment;
+  BudgetId budget_id;
+  std::string scope_type{};
+  std::string scope_id{};
+};
+struct DetachBudget {
+  using Answer = Attachment;
+  BudgetId budget_id;
+  std::string scope_type{};
+  std::string scope_id{};
+};
+
+}  // namespace flowfabric

@@ -1,0 +1,344 @@
+#include "core/budget.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/admission.h"
+#include "core/attachment.h"
+#include "model/text.h"
+
+namespace flowfabric::core {
+
+namespace {
+
+constexpr std::uint64_t kLargestAmount = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kDedupMs = 86'400'000;
+
+std::uint64_t add(std::uint64_t left, std::uint64_t right) {
+  return right > kLargestAmount - left ? kLargestAmount : left + right;
+}
+
+std::uint64_t amount_of(const Amounts& amounts, const std::string& dimension) {
+  const auto it = amounts.find(dimension);
+  return it == amounts.end() ? 0 : it->second;
+}
+
+std::unexpected<Error> bad_input(std::string detail, std::string advice) {
+  return fail_with(ErrorCode::invalid_input, std::move(detail), std::move(advice));
+}
+
+Result<void> check_amounts(const Amounts& amounts) {
+  if (amounts.size() > kMaxDimensions) {
+    return bad_input("too_many_dimensions: limit=64, got=" + std::to_string(amounts.size()),
+                     "Use at most 64 dimensions.");
+  }
+  for (const auto& [dimension, amount] : amounts) {
+    if (dimension.empty()) return bad_input("dimension: empty", "Give every dimension a name.");
+    if (auto ok = check_text("dimension", dimension); !ok) return ok;
+    if (amount > kLargestAmount) {
+      return bad_input(dimension + ": out of range", "Give amounts of at most 9223372036854775807.");
+    }
+  }
+  return {};
+}
+
+// Two lists of the same length, as a map.
+Result<Amounts> pair_up(const std::string& operation, const std::vector<std::string>& dimensions,
+                        const std::vector<std::uint64_t>& amounts) {
+  if (dimensions.size() != amounts.size()) {
+    return bad_input(operation + " length mismatch", "Give one amount for every dimension.");
+  }
+  if (dimensions.size() > kMaxDimensions) {
+    return bad_input("too_many_dimensions: limit=64, got=" + std::to_string(dimensions.size()),
+                     "Use at most 64 dimensions.");
+  }
+  Amounts paired;
+  for (std::size_t i = 0; i < dimensions.size(); ++i) {
+    if (!paired.emplace(dimensions[i], amounts[i]).second) {
+      return bad_input("duplicate dimension", "Name every dimension once.");
+    }
+  }
+  if (auto ok = check_amounts(paired); !ok) return std::unexpected(ok.error());
+  return paired;
+}
+
+// Unknown words mean the strictest: limits hold, and nothing else happens.
+EnforcementMode mode_of(const std::string& word) {
+  const bool only_counts = word == "advisory" || word == "warn" || word == "soft";
+  return only_counts ? EnforcementMode::advisory : EnforcementMode::strict;
+}
+LimitAction action_of(const std::string& word) {
+  return enum_from_name<LimitAction>(word).value_or(LimitAction::reject);
+}
+
+void set_clock(Budget& budget) {
+  const auto& reset = budget.next_reset_at_ms;
+  const auto& look = budget.recheck.recheck_at_ms;
+  budget.next_due_at_ms = reset && look ? std::min(reset, look) : (reset ? reset : look);
+}
+
+// Nothing to look at as long as the budget itself holds back.
+void recheck_now(Budget& budget, const Context& at) {
+  if (!budget.has_blocked || exhausted(budget)) return;
+  budget.recheck = Recheck{.recheck_at_ms = at.now_ms};
+  set_clock(budget);
+}
+
+std::optional<std::int64_t> next_reset(const Budget& budget, const Context& at) {
+  if (budget.reset_interval_ms == 0) return std::nullopt;
+  return saturating_add(at.now_ms, budget.reset_interval_ms);
+}
+
+void note_breach(Budget& budget, const std::string& dimension, const Context& at) {
+  ++budget.breach_count;
+  budget.last_breach_at_ms = at.now_ms;
+  budget.last_breach_dim = dimension;
+}
+
+// The first dimension whose hard limit the report would pass.
+std::optional<UsageReport> find_breach(const Budget& budget, const Amounts& deltas) {
+  for (const auto& [dimension, delta] : deltas) {
+    const auto limit = amount_of(budget.hard_limits, dimension);
+    const auto used = amount_of(budget.current_usage, dimension);
+    if (limit > 0 && add(used, delta) > limit) {
+      return UsageReport{UsageOutcome::hard_breach, dimension, used, limit};
+    }
+  }
+  return std::nullopt;
+}
+
+// Counts it, and finds the first dimension that is over its soft limit then.
+UsageReport count(Budget& budget, const Amounts& deltas) {
+  UsageReport report{.outcome = UsageOutcome::ok};
+  for (const auto& [dimension, delta] : deltas) {
+    auto& used = budget.current_usage[dimension];
+    used = add(used, delta);
+    const auto limit = amount_of(budget.soft_limits, dimension);
+    if (limit > 0 && used > limit && report.outcome == UsageOutcome::ok) {
+      report = {UsageOutcome::soft_breach, dimension, used, limit};
+    }
+  }
+  return report;
+}
+
+// What an advisory budget answers instead of refusing.
+UsageReport over_advisory_limit(const Budget& budget, const std::string& dimension) {
+  return {UsageOutcome::soft_breach, dimension, amount_of(budget.current_usage, dimension),
+          amount_of(budget.hard_limits, dimension)};
+}
+
+// What every report does; `counted` is called if it was.
+template <class Counted>
+Result<UsageReport> spend(Unit& unit, const BudgetKey& key, const Amounts& deltas,
+                          const std::string& dedup_key, const Context& at, Counted&& counted) {
+  if (!unit.find<Budget>(key)) return std::unexpected(no_such_budget(key.budget_id));
+  // Reports of one budget take turns: it is locked before its keys are looked at.
+  auto& budget = unit.edit<Budget>(key);
+  const UsageDedupKey dedup{key.partition_key, key.budget_id, dedup_key};
+  if (!dedup_key.empty()) {
+    const auto* known = unit.find<UsageDedup>(dedup);
+    if (known && known->next_due_at_ms > at.now_ms) return UsageReport{UsageOutcome::already_applied};
+    if (known) unit.erase<UsageDedup>(dedup);
+  }
+  budget.updated_at_ms = at.now_ms;
+  const auto breach = find_breach(budget, deltas);
+  if (breach) note_breach(budget, breach->dimension, at);
+  if (breach && budget.enforcement_mode == EnforcementMode::strict) return *breach;
+  auto report = count(budget, deltas);
+  if (report.outcome == UsageOutcome::soft_breach) ++budget.soft_breach_count;
+  if (breach) report = over_advisory_limit(budget, breach->dimension);
+  if (!dedup_key.empty()) {
+    unit.insert(UsageDedup{.partition_key = key.partition_key,
+                           .budget_id = key.budget_id,
+                           .dedup_key = dedup_key,
+                           .applied_at_ms = at.now_ms,
+                           .next_due_at_ms = at.now_ms + kDedupMs});
+  }
+  counted(budget);
+  return report;
+}
+
+void add_to_ledger(Unit& unit, const SpendKey& key, const Budget& budget, const Amounts& deltas,
+                   const Context& at) {
+  const auto* known = unit.find<Spend>(key);
+  if (!known) {
+    unit.insert(Spend{
+        .partition_key = key.partition_key, .execution_id = key.execution_id, .budget_id = key.budget_id});
+  }
+  auto& spent = unit.edit<Spend>(key);
+  if (spent.reset_count != budget.reset_count) spent.spent.clear();
+  spent.reset_count = budget.reset_count;
+  spent.updated_at_ms = at.now_ms;
+  for (const auto& [dimension, delta] : deltas) spent.spent[dimension] = add(spent.spent[dimension], delta);
+}
+
+BudgetReset reset(Budget& budget, const Context& at) {
+  for (auto& [dimension, used] : budget.current_usage) used = 0;
+  ++budget.reset_count;  // which also voids the ledger
+  budget.last_reset_at_ms = at.now_ms;
+  budget.updated_at_ms = at.now_ms;
+  budget.last_breach_at_ms.reset();
+  budget.last_breach_dim.clear();
+  budget.next_reset_at_ms = next_reset(budget, at);
+  recheck_now(budget, at);
+  set_clock(budget);
+  return {budget.next_reset_at_ms.value_or(0)};
+}
+
+}  // namespace
+
+BudgetStatus view(const Budget& budget) {
+  return {.budget_id = budget.budget_id,
+          .scope_type = budget.scope_type,
+          .scope_id = budget.scope_id,
+          .enforcement_mode = budget.enforcement_mode,
+          .on_hard_limit = budget.on_hard_limit,
+          .on_soft_limit = budget.on_soft_limit,
+          .usage = budget.current_usage,
+          .hard_limits = budget.hard_limits,
+          .soft_limits = budget.soft_limits,
+          .breach_count = budget.breach_count,
+          .soft_breach_count = budget.soft_breach_count,
+          .last_breach_at = budget.last_breach_at_ms,
+          .last_breach_dim =
+              budget.last_breach_dim.empty() ? std::nullopt : std::optional(budget.last_breach_dim),
+          .reset_interval_ms = budget.reset_interval_ms,
+          .reset_count = budget.reset_count,
+          .last_reset_at = budget.last_reset_at_ms,
+          .next_reset_at = budget.next_reset_at_ms,
+          .created_at = budget.created_at_ms,
+          .last_updated_at = budget.updated_at_ms};
+}
+
+std::optional<Exhausted> exhausted(const Budget& budget) {
+  if (budget.enforcement_mode == EnforcementMode::advisory) return std::nullopt;
+  for (const auto& [dimension, limit] : budget.hard_limits) {
+    const auto used = amount_of(budget.current_usage, dimension);
+    if (limit > 0 && used >= limit) return Exhausted{dimension, used, limit};
+  }
+  return std::nullopt;
+}
+
+Result<BudgetCreation> create_budget(Unit& unit, const CreateBudget& request, Context& at) {
+  const std::string what = "create_budget: dimensions / hard_limits / soft_limits";
+  const auto hard = pair_up(what, request.dimensions, request.hard_limits);
+  if (!hard) return std::unexpected(hard.error());
+  const auto soft = pair_up(what, request.dimensions, request.soft_limits);
+  if (!soft) return std::unexpected(soft.error());
+  const auto scope = scope_of(request.scope_type, request.scope_id);
+  if (!scope) return std::unexpected(scope.error());
+  if (request.reset_interval_ms > kLargestAmount) {
+    return bad_input("reset_interval_ms: out of range", "Give at most 9223372036854775807 ms.");
+  }
+  const auto key = budget_key(request.budget_id, at);
+  if (unit.find<Budget>(key)) return BudgetCreation{request.budget_id, false};
+  Budget budget{.partition_key = key.partition_key,
+                .budget_id = request.budget_id,
+                .scope_type = scope->scope_type,
+                .scope_id = scope->scope_id,
+                .enforcement_mode = mode_of(request.enforcement_mode),
+                .on_hard_limit = action_of(request.on_hard_limit),
+                .on_soft_limit = action_of(request.on_soft_limit),
+                .reset_interval_ms = request.reset_interval_ms,
+                .hard_limits = *hard,
+                .soft_limits = *soft,
+                .created_at_ms = at.now_ms,
+                .updated_at_ms = at.now_ms};
+  budget.next_reset_at_ms = next_reset(budget, at);
+  set_clock(budget);
+  attach_new_budget(unit, budget, at);
+  unit.insert(std::move(budget));
+  return BudgetCreation{request.budget_id, true};
+}
+
+Result<UsageReport> report_usage(Unit& unit, const ReportUsage& request, Context& at) {
+  const auto deltas = pair_up("report_usage: dimensions / deltas", request.dimensions, request.deltas);
+  if (!deltas) return std::unexpected(deltas.error());
+  if (auto ok = check_text("dedup_key", request.dedup_key); !ok) return std::unexpected(ok.error());
+  return spend(unit, budget_key(request.budget_id, at), *deltas, request.dedup_key, at, [](const Budget&) {});
+}
+
+Result<UsageReport> record_spend(Unit& unit, const RecordSpend& request, Context& at) {
+  if (auto ok = check_amounts(request.deltas); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_text("idempotency_key", request.idempotency_key); !ok) {
+    return std::unexpected(ok.error());
+  }
+  const SpendKey ledger{request.execution_id.partition, request.execution_id.uuid, request.budget_id};
+  return spend(unit, budget_key(request.budget_id, at), request.deltas, request.idempotency_key, at,
+               [&](const Budget& budget) { add_to_ledger(unit, ledger, budget, request.deltas, at); });
+}
+
+Result<BudgetReleased> release_budget(Unit& unit, const ReleaseBudget& request, Context& at) {
+  const auto key = budget_key(request.budget_id, at);
+  if (!unit.find<Budget>(key)) return std::unexpected(no_such_budget(request.budget_id));
+  auto& budget = unit.edit<Budget>(key);
+  const SpendKey ledger{request.execution_id.partition, request.execution_id.uuid, request.budget_id};
+  const auto* spent = unit.find<Spend>(ledger);
+  if (!spent) return BudgetReleased{};
+  if (spent->reset_count == budget.reset_count) {
+    for (const auto& [dimension, amount] : spent->spent) {
+      auto& used = budget.current_usage[dimension];
+      used -= std::min(used, amount);
+    }
+    budget.updated_at_ms = at.now_ms;
+    recheck_now(budget, at);
+  }
+  unit.erase<Spend>(ledger);
+  return BudgetReleased{};
+}
+
+Result<BudgetReset> reset_budget(Unit& unit, const ResetBudget& request, Context& at) {
+  const auto key = budget_key(request.budget_id, at);
+  if (!unit.find<Budget>(key)) return std::unexpected(no_such_budget(request.budget_id));
+  return reset(unit.edit<Budget>(key), at);
+}
+
+Result<BudgetStatus> set_limits(Unit& unit, const SetBudgetLimits& request, Context& at) {
+  const auto key = budget_key(request.budget_id, at);
+  if (!unit.find<Budget>(key)) return std::unexpected(no_such_budget(request.budget_id));
+  auto& budget = unit.edit<Budget>(key);
+  // Every dimension has both limits, if only of 0.
+  for (const auto& [dimension, limit] : request.hard_limits) {
+    budget.hard_limits[dimension] = limit;
+    budget.soft_limits.try_emplace(dimension, 0);
+  }
+  for (const auto& [dimension, limit] : request.soft_limits) {
+    budget.soft_limits[dimension] = limit;
+    budget.hard_limits.try_emplace(dimension, 0);
+  }
+  for (const auto* limits : {&budget.hard_limits, &budget.soft_limits}) {
+    if (auto ok = check_amounts(*limits); !ok) return std::unexpected(ok.error());
+  }
+  budget.updated_at_ms = at.now_ms;
+  recheck_now(budget, at);
+  return view(budget);
+}
+
+void recheck_all(Unit& unit, const BudgetKey& key, const Context& at) {
+  auto& budget = unit.edit<Budget>(key);
+  budget.recheck = Recheck{.recheck_at_ms = at.now_ms};
+  set_clock(budget);
+}
+
+Rule run_due(Unit& unit, const BudgetKey& key, Context& at) {
+  const auto* found = unit.find<Budget>(key);
+  if (!found || !found->next_due_at_ms || *found->next_due_at_ms > at.now_ms) return Rule::none;
+  const bool changed_before = unit.is_changed<Budget>(key);
+  auto& budget = unit.edit<Budget>(key);
+  if (budget.next_reset_at_ms && *budget.next_reset_at_ms <= at.now_ms) {
+    reset(budget, at);
+    return Rule::budget_reset;
+  }
+  look_at_blocked(unit, budget.budget_id.uuid, budget.recheck, budget.has_blocked, changed_before, at);
+  set_clock(budget);
+  return Rule::unblock;
+}
+
+Rule run_due(Unit& unit, const UsageDedupKey& key, Context& at) {
+  const auto* dedup = unit.find<UsageDedup>(key);
+  if (!dedup || !dedup->next_due_at_ms || *dedup->next_due_at_ms > at.now_ms) return Rule::none;
+  unit.erase<UsageDedup>(key);
+  return Rule::ttl_sweep;
+}
+
+}  // namespace flowfabric::core

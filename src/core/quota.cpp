@@ -1,0 +1,318 @@
+#include "core/quota.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/admission.h"
+#include "core/attachment.h"
+#include "core/fairness.h"
+#include "core/lease.h"
+
+namespace flowfabric::core {
+
+namespace {
+
+constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t kLongestWindowSeconds = kLargest / 1000;
+constexpr std::uint32_t kTrimmedPerStep = 256;
+constexpr std::int64_t kReconcileMs = 30'000;
+// There is room, but nobody takes what was let go: others may find takers.
+constexpr std::int64_t kStillRoomMs = 250;
+
+bool is_limited(const QuotaPolicy& policy) {
+  return policy.max_requests_per_window > 0 || policy.active_concurrency_cap > 0;
+}
+
+QuotaAdmissionKey admission_key(const QuotaPolicyKey& policy, const ExecutionId& id) {
+  return {policy.partition_key, policy.quota_policy_id, id.partition, id.uuid};
+}
+
+void set_clock(QuotaPolicy& policy) {
+  const auto& look = policy.recheck.recheck_at_ms;
+  const auto& count = policy.reconcile_at_ms;
+  policy.next_due_at_ms = look && count ? std::min(look, count) : (look ? look : count);
+}
+
+bool is_in_window(const QuotaPolicy& policy, const QuotaAdmission* admission, const Context& at) {
+  return admission && admission->window_at_ms && *admission->window_at_ms > at.now_ms - window_ms(policy);
+}
+
+// Erased when it neither counts nor holds a slot.
+void tidy(Unit& unit, const QuotaAdmissionKey& key) {
+  const auto& admission = unit.require<QuotaAdmission>(key);
+  if (!admission.window_at_ms && !admission.holds_slot) unit.erase<QuotaAdmission>(key);
+}
+
+void leave_window(Unit& unit, QuotaPolicy& policy, const QuotaAdmissionKey& key) {
+  auto& admission = unit.edit<QuotaAdmission>(key);
+  if (!admission.window_at_ms) return;
+  admission.window_at_ms.reset();
+  if (policy.window_count > 0) --policy.window_count;
+  tidy(unit, key);
+}
+
+struct Trimmed {
+  std::optional<std::int64_t> oldest;  // that still counts
+  bool whole{true};                    // all that had left the window were found
+};
+Trimmed trim(Unit& unit, const QuotaPolicyKey& key, const Context& at) {
+  const auto entries = unit.ask(WindowOf{key, kTrimmedPerStep});
+  const auto left_at = at.now_ms - window_ms(unit.require<QuotaPolicy>(key));
+  std::vector<QuotaAdmissionKey> gone;
+  Trimmed trimmed;
+  for (const auto& entry : entries) {
+    if (entry.window_at_ms > left_at) {
+      trimmed.oldest = entry.window_at_ms;
+      break;
+    }
+    gone.push_back(entry.admission);
+  }
+  trimmed.whole = gone.size() < kTrimmedPerStep;
+  unit.fetch<QuotaAdmission>(gone);
+  for (const auto& admission_key : gone) {
+    // This batch may have moved or removed it.
+    const auto* admission = unit.find<QuotaAdmission>(admission_key);
+    if (!admission || !admission->window_at_ms || *admission->window_at_ms > left_at) continue;
+    leave_window(unit, unit.edit<QuotaPolicy>(key), admission_key);
+  }
+  return trimmed;
+}
+
+void free_slot(Unit& unit, const QuotaPolicyKey& key, const ExecutionId& id, const Context& at) {
+  const auto admission_id = admission_key(key, id);
+  const auto* policy = unit.find<QuotaPolicy>(key);
+  const auto* admission = policy ? unit.find<QuotaAdmission>(admission_id) : nullptr;
+  if (!admission || !admission->holds_slot) return;
+  unit.edit<QuotaAdmission>(admission_id).holds_slot = false;
+  tidy(unit, admission_id);
+  auto& changed = unit.edit<QuotaPolicy>(key);
+  if (changed.active_concurrency > 0) --changed.active_concurrency;
+  if (changed.has_blocked) expect_room(unit, key, at.now_ms);
+}
+
+// How many more it would let through.
+std::uint64_t room(const QuotaPolicy& policy) {
+  const auto left = [](std::uint64_t limit, std::uint64_t used) {
+    if (limit == 0) return kLargest;
+    return limit - std::min(limit, used);
+  };
+  return std::min(left(policy.max_requests_per_window, policy.window_count),
+                  left(policy.active_concurrency_cap, policy.active_concurrency));
+}
+
+void let_go_as_there_is_room(Unit& unit, const QuotaPolicyKey& key, bool changed_before, Context& at) {
+  const auto trimmed = trim(unit, key, at);
+  auto& policy = unit.edit<QuotaPolicy>(key);
+  const auto free = room(policy);
+  if (free > 0) {
+    const auto step = static_cast<std::uint32_t>(std::min<std::uint64_t>(free, kLookedAtPerStep));
+    policy.recheck = {};
+    policy.has_blocked = false;
+    if (let_go(unit, key.quota_policy_id.uuid, step, at)) {
+      expect_room(unit, key, free > step ? at.now_ms : at.now_ms + kStillRoomMs);
+    } else if (changed_before) {
+      // What this batch has held back is not among the answers yet.
+      expect_room(unit, key, at.now_ms + 1);
+    }
+    return;
+  }
+  policy.recheck = {};
+  const bool window_is_full =
+      policy.max_requests_per_window > 0 && policy.window_count >= policy.max_requests_per_window;
+  if (window_is_full) {
+    policy.recheck.recheck_at_ms = trimmed.oldest.value_or(at.now_ms) + window_ms(policy);
+  }
+}
+
+void reconcile(Unit& unit, const QuotaPolicyKey& key, bool changed_before, const Context& at) {
+  const auto trimmed = trim(unit, key, at);
+  auto& policy = unit.edit<QuotaPolicy>(key);
+  // What this batch has changed is not among the answers yet.
+  if (!changed_before) policy.active_concurrency = unit.ask(SlotsOf{key}).size();
+  const bool in_use = policy.active_concurrency > 0 || policy.window_count > 0 || policy.has_blocked;
+  if (!in_use && !changed_before && is_forgettable(unit, policy)) return unit.erase<QuotaPolicy>(key);
+  policy.reconcile_at_ms.reset();
+  if (in_use || !policy.lane_id.empty())
+    policy.reconcile_at_ms = trimmed.whole ? at.now_ms + kReconcileMs : at.now_ms + 1;
+  if (policy.has_blocked && !policy.recheck.recheck_at_ms) policy.recheck.recheck_at_ms = at.now_ms;
+}
+
+}  // namespace
+
+std::int64_t window_ms(const QuotaPolicy& policy) {
+  const auto seconds =
+      policy.requests_per_window_seconds == 0 ? kDefaultWindowSeconds : policy.requests_per_window_seconds;
+  return static_cast<std::int64_t>(seconds) * 1000;
+}
+
+void expect_reconciliation(QuotaPolicy& policy, const Context& at) {
+  if (policy.reconcile_at_ms) return;
+  policy.reconcile_at_ms = at.now_ms + kReconcileMs;
+  set_clock(policy);
+}
+
+QuotaStatus view(const QuotaPolicy& policy) {
+  return {.quota_policy_id = policy.quota_policy_id,
+          .window_seconds = policy.requests_per_window_seconds,
+          .max_requests_per_window = policy.max_requests_per_window,
+          .max_concurrent = policy.active_concurrency_cap,
+          .jitter_ms = policy.jitter_ms,
+          .admitted_in_window = policy.window_count,
+          .active = policy.active_concurrency,
+          .created_at = policy.created_at_ms};
+}
+
+Result<QuotaCreation> create_quota_policy(Unit& unit, const CreateQuotaPolicy& request, Context& at) {
+  const bool in_range = request.window_seconds <= kLongestWindowSeconds &&
+                        request.max_requests_per_window <= kLargest && request.max_concurrent <= kLargest &&
+                        request.jitter_ms <= kLargest;
+  if (!in_range) {
+    return fail_with(ErrorCode::invalid_quota_spec, "out of range",
+                     "Give numbers of at most 9223372036854775807, and a window of at most 9223372036854775 "
+                     "seconds.");
+  }
+  const auto key = quota_key(request.quota_policy_id, at);
+  if (unit.find<QuotaPolicy>(key)) return QuotaCreation{request.quota_policy_id, false};
+  unit.insert(QuotaPolicy{.partition_key = key.partition_key,
+                          .quota_policy_id = request.quota_policy_id,
+                          .requests_per_window_seconds = request.window_seconds,
+                          .max_requests_per_window = request.max_requests_per_window,
+                          .active_concurrency_cap = request.max_concurrent,
+                          .jitter_ms = request.jitter_ms,
+                          .created_at_ms = at.now_ms});
+  return QuotaCreation{request.quota_policy_id, true};
+}
+
+Admission look(Unit& unit, const QuotaPolicyKey& key, const ExecutionId& id, const Context& at) {
+  const auto* policy = unit.find<QuotaPolicy>(key);
+  if (!policy || !is_limited(*policy)) return {AdmissionOutcome::admitted};
+  const auto* admission = unit.find<QuotaAdmission>(admission_key(key, id));
+  const bool counted = is_in_window(*policy, admission, at);
+  const bool holds_slot = admission && admission->holds_slot;
+  if (policy->max_requests_per_window > 0 && !counted &&
+      policy->window_count >= policy->max_requests_per_window) {
+    const auto trimmed = trim(unit, key, at);
+    policy = unit.find<QuotaPolicy>(key);
+    if (policy->window_count >= policy->max_requests_per_window) {
+      const auto clears = trimmed.oldest.value_or(at.now_ms) + window_ms(*policy);
+      return {AdmissionOutcome::rate_exceeded, static_cast<std::uint64_t>(clears - at.now_ms)};
+    }
+  }
+  const auto cap = policy->active_concurrency_cap;
+  if (cap > 0 && !holds_slot && policy->active_concurrency >= cap) {
+    return {AdmissionOutcome::concurrency_exceeded};
+  }
+  const bool known = counted || (holds_slot && policy->max_requests_per_window == 0);
+  return {known ? AdmissionOutcome::already_admitted : AdmissionOutcome::admitted};
+}
+
+void record_admission(Unit& unit, const QuotaPolicyKey& key, const ExecutionId& id, const Context& at) {
+  const auto* found = unit.find<QuotaPolicy>(key);
+  if (!found || !is_limited(*found)) return;
+  auto& policy = unit.edit<QuotaPolicy>(key);
+  const auto admission_id = admission_key(key, id);
+  if (!unit.find<QuotaAdmission>(admission_id)) {
+    unit.insert(QuotaAdmission{.partition_key = key.partition_key,
+                               .quota_policy_id = key.quota_policy_id,
+                               .execution_partition = id.partition,
+                               .execution_id = id.uuid});
+  }
+  auto& admission = unit.edit<QuotaAdmission>(admission_id);
+  if (policy.max_requests_per_window > 0 && !is_in_window(policy, &admission, at)) {
+    // One that has left the window but was not trimmed yet is still counted.
+    if (!admission.window_at_ms) ++policy.window_count;
+    admission.window_at_ms = at.now_ms;
+  }
+  if (policy.active_concurrency_cap > 0 && !admission.holds_slot) {
+    admission.holds_slot = true;
+    ++policy.active_concurrency;
+  }
+  expect_reconciliation(policy, at);
+}
+
+void record_admission(Unit& unit, const QuotaPolicyKey& key, Execution& execution, const Context& at) {
+  record_admission(unit, key, execution.key(), at);
+  auto holding = split_ids<QuotaPolicyId>(execution.admitted_by);
+  if (std::ranges::find(holding, key.quota_policy_id) != holding.end()) return;
+  const auto* admission = unit.find<QuotaAdmission>(admission_key(key, execution.key()));
+  if (!admission || !admission->holds_slot) return;
+  holding.push_back(key.quota_policy_id);
+  execution.admitted_by = join_ids(holding);
+}
+
+void free_slots(Unit& unit, Execution& execution, const Context& at) {
+  const auto holding = split_ids<QuotaPolicyId>(std::exchange(execution.admitted_by, ""));
+  std::vector<QuotaPolicyKey> policies;
+  std::vector<QuotaAdmissionKey> admissions;
+  for (const auto& id : holding) {
+    policies.push_back(quota_key(id, at));
+    admissions.push_back(admission_key(policies.back(), execution.key()));
+  }
+  unit.fetch<QuotaPolicy, QuotaAdmission>(policies, admissions);
+  for (const auto& policy : policies) free_slot(unit, policy, execution.key(), at);
+}
+
+void withdraw(Unit& unit, const QuotaPolicyKey& key, const ExecutionId& id, const Context& at) {
+  free_slot(unit, key, id, at);
+  if (!unit.find<QuotaPolicy>(key) || !unit.find<QuotaAdmission>(admission_key(key, id))) return;
+  auto& policy = unit.edit<QuotaPolicy>(key);
+  leave_window(unit, policy, admission_key(key, id));
+  if (policy.has_blocked) expect_room(unit, key, at.now_ms);
+}
+
+Result<Admission> check_admission(Unit& unit, const CheckAdmission& request, Context& at) {
+  const auto key = quota_key(request.quota_policy_id, at);
+  const auto* policy = unit.find<QuotaPolicy>(key);
+  if (!policy) return std::unexpected(no_such_quota_policy(request.quota_policy_id));
+  auto admission = look(unit, key, request.execution_id, at);
+  if (admission.outcome == AdmissionOutcome::rate_exceeded) {
+    admission.retry_after_ms += at.random.between(0, unit.require<QuotaPolicy>(key).jitter_ms);
+  } else if (admission.outcome != AdmissionOutcome::concurrency_exceeded) {
+    record_admission(unit, key, request.execution_id, at);
+  }
+  return admission;
+}
+
+Result<AdmissionReleased> release_admission(Unit& unit, const ReleaseAdmission& request, Context& at) {
+  const auto key = quota_key(request.quota_policy_id, at);
+  if (!unit.find<QuotaPolicy>(key)) return std::unexpected(no_such_quota_policy(request.quota_policy_id));
+  withdraw(unit, key, request.execution_id, at);
+  return AdmissionReleased{};
+}
+
+void expect_room(Unit& unit, const QuotaPolicyKey& key, std::int64_t at_ms) {
+  auto& policy = unit.edit<QuotaPolicy>(key);
+  policy.has_blocked = true;
+  auto& due = policy.recheck.recheck_at_ms;
+  due = std::min(due.value_or(at_ms), at_ms);
+  set_clock(policy);
+}
+
+void recheck_all(Unit& unit, const QuotaPolicyKey& key, const Context& at) {
+  auto& policy = unit.edit<QuotaPolicy>(key);
+  policy.recheck = Recheck{.recheck_at_ms = at.now_ms, .recheck_after_ms = 0};
+  set_clock(policy);
+}
+
+Rule run_due(Unit& unit, const QuotaPolicyKey& key, Context& at) {
+  const auto* found = unit.find<QuotaPolicy>(key);
+  if (!found || !found->next_due_at_ms || *found->next_due_at_ms > at.now_ms) return Rule::none;
+  const bool changed_before = unit.is_changed<QuotaPolicy>(key);
+  apply_limit_of_lane(unit, key);
+  auto& policy = unit.edit<QuotaPolicy>(key);
+  auto rule = Rule::unblock;
+  if (policy.recheck.recheck_at_ms && *policy.recheck.recheck_at_ms <= at.now_ms) {
+    // A time after which to go on means that all are looked at, whether there is room or not.
+    if (policy.recheck.recheck_after_ms)
+      look_at_blocked(unit, key.quota_policy_id.uuid, policy.recheck, policy.has_blocked, changed_before, at);
+    else
+      let_go_as_there_is_room(unit, key, changed_before, at);
+  } else {
+    reconcile(unit, key, changed_before, at);
+    rule = Rule::quota_reconciler;
+  }
+  if (unit.find<QuotaPolicy>(key)) set_clock(unit.edit<QuotaPolicy>(key));
+  return rule;
+}
+
+}  // namespace flowfabric::core

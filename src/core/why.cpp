@@ -1,0 +1,175 @@
+#include "core/why.h"
+
+#include <algorithm>
+
+#include "core/admission.h"
+#include "core/budget.h"
+#include "core/lane.h"
+#include "core/lease.h"
+#include "core/offer.h"
+#include "core/suspension.h"
+#include "core/worker.h"
+#include "model/text.h"
+
+namespace flowfabric::core {
+
+namespace {
+
+constexpr std::uint32_t kShownDependencies = 20;
+constexpr std::size_t kShownWorkers = 3;
+
+class Explanation {
+ public:
+  Explanation(Unit& unit, const Execution& execution, Context& at)
+      : unit_(unit), execution_(execution), at_(at) {}
+
+  WaitingExplanation make() {
+    found_.public_state = execution_.state.public_state;
+    switch (execution_.state.lifecycle_phase) {
+      case LifecyclePhase::suspended:
+        add_signals();
+        break;
+      case LifecyclePhase::runnable:
+        add_eligibility();
+        break;
+      case LifecyclePhase::active:
+        if (execution_.state.ownership_state != OwnershipState::leased) add_what_a_claim_meets();
+        break;
+      default:
+        break;
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void add(WaitingFor what, std::string subject, std::string detail,
+           std::optional<std::int64_t> until = std::nullopt) {
+    found_.reasons.push_back({what, std::move(subject), std::move(detail), until});
+  }
+
+  void add_eligibility() {
+    const auto& detail = execution_.blocking_detail;
+    switch (execution_.state.eligibility_state) {
+      case EligibilityState::blocked_by_dependencies:
+        return add_dependencies();
+      case EligibilityState::not_eligible_until_time:
+        return add(kind_of_delay(), "", detail, execution_.delay_until_ms);
+      case EligibilityState::blocked_by_operator:
+        return add(WaitingFor::operator_, "", detail);
+      case EligibilityState::blocked_by_lane_state:
+        return add(WaitingFor::lane, execution_.lane_id, detail);
+      default:
+        add_what_a_claim_meets();
+    }
+  }
+
+  WaitingFor kind_of_delay() const {
+    switch (execution_.state.blocking_reason) {
+      case BlockingReason::waiting_for_retry_backoff:
+        return WaitingFor::retry_backoff;
+      case BlockingReason::waiting_for_resume_delay:
+        return WaitingFor::resume_delay;
+      default:
+        return WaitingFor::delay;
+    }
+  }
+
+  void add_dependencies() {
+    const auto edges = unit_.ask(EdgesInto{execution_.key(), std::nullopt, kShownDependencies});
+    unit_.fetch<Edge>(edges);
+    for (const auto& key : edges) {
+      const auto* edge = unit_.find<Edge>(key);
+      if (!edge || edge->edge_state != EdgeState::applied ||
+          edge->dependency_state != DependencyState::unsatisfied) {
+        continue;
+      }
+      const auto* upstream = unit_.find<Execution>(edge->upstream());
+      add(WaitingFor::dependency, edge->upstream().to_string(),
+          upstream ? "upstream is " + std::string(enum_name(upstream->state.public_state))
+                   : "upstream is gone");
+    }
+    if (found_.reasons.empty()) add(WaitingFor::dependency, "", execution_.blocking_detail);
+  }
+
+  void add_signals() {
+    const auto* suspension = unit_.find<Suspension>({execution_.partition_key, execution_.execution_id});
+    if (!suspension || !is_open(*suspension)) return;
+    const auto& details = suspension->details;
+    for (const auto& key : waitpoints_of(execution_.key(), details)) {
+      const auto* waitpoint = unit_.find<Waitpoint>(key);
+      if (!waitpoint || waitpoint->state != WaitpointState::active) continue;
+      std::string names;
+      for (const auto& name : waitpoint->required_signal_names) names += (names.empty() ? "" : ", ") + name;
+      add(WaitingFor::signal, waitpoint->waitpoint_id.to_string(),
+          (names.empty() ? "any signal" : "signal " + names) + " at waitpoint '" + waitpoint->waitpoint_key +
+              "'",
+          details.timeout_at_ms);
+    }
+    if (found_.reasons.empty()) {
+      add(WaitingFor::operator_, "", "nobody but an operator resumes it", details.timeout_at_ms);
+    }
+  }
+
+  // In the order in which a claim would.
+  void add_what_a_claim_meets() {
+    if (execution_.grant_expires_at_ms) {
+      return add(WaitingFor::grant, "", "reserved for a worker", execution_.grant_expires_at_ms);
+    }
+    if (!hands_out(unit_, execution_.lane_id)) {
+      const auto state = unit_.require<Lane>({execution_.lane_id}).state;
+      add(WaitingFor::lane, execution_.lane_id, "the lane is " + std::string(enum_name(state)));
+    }
+    add_missing_capability();
+    for (const auto& refusal : refusals_of(unit_, execution_, at_)) {
+      const bool by_budget = refusal.reason == BlockingReason::waiting_for_budget;
+      add(by_budget ? WaitingFor::budget : WaitingFor::quota, refusal.limit_id.to_string(), refusal.detail,
+          refusal.clears_at_ms);
+    }
+    if (found_.reasons.empty())
+      add(WaitingFor::worker, "", "any worker that serves lane " + execution_.lane_id);
+  }
+
+  void add_missing_capability() {
+    const auto& route = unit_.require<Route>({execution_.route_id});
+    const auto required = split_capabilities(route.required_capabilities);
+    if (required.empty()) return;
+    const auto workers = unit_.ask(WorkersOf{execution_.namespace_});
+    unit_.fetch<Worker>(workers);
+    for (const auto& key : workers) {
+      const auto* worker = unit_.find<Worker>(key);
+      if (!worker || !is_alive(*worker, at_)) continue;
+      if (!std::ranges::binary_search(worker->lanes, execution_.lane_id)) continue;
+      std::vector<std::string> missing;
+      std::ranges::set_difference(required, split_capabilities(worker->capabilities_csv),
+                                  std::back_inserter(missing));
+      if (missing.empty()) {
+        found_.nearest_workers.clear();
+        return;
+      }
+      found_.nearest_workers.push_back({worker->worker_instance_id, std::move(missing)});
+    }
+    auto& nearest = found_.nearest_workers;
+    std::ranges::stable_sort(nearest, {},
+                             [](const auto& worker) { return worker.missing_capabilities.size(); });
+    if (nearest.size() > kShownWorkers) nearest.resize(kShownWorkers);
+    add(WaitingFor::capability, "",
+        nearest.empty()
+            ? "no registered worker serves the lane; required: " + route.required_capabilities
+            : "the nearest worker lacks: " + join_capabilities(nearest.front().missing_capabilities));
+  }
+
+  Unit& unit_;
+  const Execution& execution_;
+  Context& at_;
+  WaitingExplanation found_;
+};
+
+}  // namespace
+
+Result<WaitingExplanation> explain(Unit& unit, const ExecutionId& id, Context& at) {
+  const auto* execution = unit.find<Execution>(id);
+  if (!execution) return std::unexpected(not_found(id));
+  return Explanation(unit, *execution, at).make();
+}
+
+}  // namespace flowfabric::core

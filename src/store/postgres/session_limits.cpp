@@ -1,0 +1,54 @@
+// What the PostgreSQL store knows of budgets and quota policies.
+#include "store/postgres/session.h"
+#include "store/postgres/statements.h"
+
+namespace flowfabric::store::postgres {
+
+void PostgresSession::post_answer(core::Unit& unit, const core::BlockedOn& question) {
+  const bool goes_on = question.after.has_value();
+  static const std::string from =
+      "select created_at_ms,partition_key,execution_id from ff_exec_core where blocked_on=$1::uuid";
+  static const std::string order = " order by created_at_ms,partition_key,execution_id limit $2::int8";
+  static const std::string first = from + order;
+  static const std::string next =
+      from + " and (created_at_ms,partition_key,execution_id)>($3::int8,$4::int4,$5::uuid)" + order;
+  Parameters parameters;
+  parameters.add(question.limit_id).add(static_cast<std::int64_t>(question.limit));
+  if (goes_on) parameters.add_fields(*question.after);
+  connection_->post(goes_on ? next : first, parameters, [&unit, question](const Rows& found) {
+    unit.put_answer(question, found.all<core::ListPosition>());
+  });
+}
+
+void PostgresSession::post_answer(core::Unit& unit, const core::WindowOf& question) {
+  connection_->post(
+      "select partition_key,quota_policy_id,execution_partition,execution_id,window_at_ms "
+      "from ff_quota_admitted "
+      "where quota_policy_id=$1::uuid and window_at_ms is not null order by window_at_ms limit $2::int8",
+      Parameters().add(question.policy.quota_policy_id).add(static_cast<std::int64_t>(question.limit)),
+      [&unit, question](const Rows& found) { unit.put_answer(question, found.all<core::WindowEntry>()); });
+}
+
+void PostgresSession::post_answer(core::Unit& unit, const core::SlotsOf& question) {
+  connection_->post(
+      "select partition_key,quota_policy_id,execution_partition,execution_id from ff_quota_admitted "
+      "where partition_key=$1::int4 and quota_policy_id=$2::uuid and holds_slot",
+      Parameters().add_fields(question.policy),
+      [&unit, question](const Rows& found) { unit.put_answer(question, found.all<QuotaAdmissionKey>()); });
+}
+
+void PostgresSession::post_answer(core::Unit& unit, const core::SpendingOf& question) {
+  const auto after = question.after.value_or(ExecutionId{});
+  connection_->post(
+      "select partition_key,execution_id,budget_id from ff_budget_usage_by_exec where budget_id=$1::uuid "
+      "and ($3::bool or (partition_key,execution_id)>($4::int4,$5::uuid)) "
+      "order by partition_key,execution_id limit $2::int8",
+      Parameters()
+          .add(question.budget_id)
+          .add(static_cast<std::int64_t>(question.limit))
+          .add(!question.after.has_value())
+          .add_fields(after),
+      [&unit, question](const Rows& found) { unit.put_answer(question, found.all<SpendKey>()); });
+}
+
+}  // namespace flowfabric::store::postgres

@@ -1,0 +1,126 @@
+// Why an execution does not run.
+#include "support/limit_support.h"
+#include "support/suspension_support.h"
+
+namespace flowfabric {
+namespace {
+
+using namespace tests;
+
+class Why : public LimitTest {
+ protected:
+  std::vector<WaitingReason> why(const ExecutionId& id) { return must(ExplainWaiting{id}).reasons; }
+  static void expect_one(const std::vector<WaitingReason>& reasons, WaitingFor what,
+                         const std::string& subject, const std::string& detail,
+                         std::optional<std::int64_t> until = std::nullopt) {
+    ASSERT_EQ(reasons.size(), 1u);
+    EXPECT_EQ(enum_name(reasons[0].waiting_for), enum_name(what));
+    EXPECT_EQ(reasons[0].subject, subject);
+    EXPECT_EQ(reasons[0].detail, detail);
+    EXPECT_EQ(reasons[0].until, until);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(EveryStore, Why, kStores, store_name);
+
+TEST_P(Why, NothingIsInTheWay) {
+  const auto id = create();
+  expect_one(why(id), WaitingFor::worker, "", "any worker that serves lane default");
+  const auto task = claim_one();
+  EXPECT_EQ(must(ExplainWaiting{id}), (WaitingExplanation{PublicState::active, {}, {}}));
+  complete(task);
+  EXPECT_EQ(must(ExplainWaiting{id}), (WaitingExplanation{PublicState::completed, {}, {}}));
+  expect_error(ExplainWaiting{{0, budget_id(1).uuid}}, ErrorCode::execution_not_found);
+}
+
+TEST_P(Why, ItIsDelayed) {
+  const auto id = create({.delay_until = now() + kHour});
+  expect_one(why(id), WaitingFor::delay, "", "delayed until " + std::to_string(now() + kHour), now() + kHour);
+  const auto task = running(ExecutionPolicy{.retry_policy = RetryPolicy{.backoff = FixedBackoff{60'000}}});
+  fail(task);
+  const auto reasons = why(task.execution_id);
+  ASSERT_EQ(reasons.size(), 1u);
+  EXPECT_EQ(reasons[0].waiting_for, WaitingFor::retry_backoff);
+  EXPECT_EQ(reasons[0].until, now() + 60'000);
+}
+
+TEST_P(Why, ItWaitsForOthers) {
+  const auto flow = must(SubmitFlow{.flow_kind = "k",
+                                    .nodes = {{.name = "a"}, {.name = "b"}, {.name = "c"}},
+                                    .edges = {{.from = "a", .to = "c"}, {.from = "b", .to = "c"}}});
+  for (const auto& [name, id] : flow.executions) remember(id);
+  EXPECT_EQ(why(flow.executions.at("c")).size(), 2u);
+  complete(claim_one());
+  const auto left = claim_one();
+  expect_one(why(flow.executions.at("c")), WaitingFor::dependency, left.execution_id.to_string(),
+             "upstream is active");
+}
+
+TEST_P(Why, ItIsAtItsLimits) {
+  auto request = tokens(budget_id(1), 100);
+  request.reset_interval_ms = kHour;
+  must(request);
+  const auto policy = make_quota({.window_seconds = 10, .max_requests_per_window = 1});
+  const ExecutionPolicy limited{.budget_ids = {budget_id(1)}, .quota_policy_id = policy};
+  running(limited);
+  spend(budget_id(1), 100);
+  const auto id = create(limited);
+  for (const bool claimed : {false, true}) {
+    if (claimed) claim();
+    const auto reasons = why(id);
+    ASSERT_EQ(reasons.size(), 2u) << "both, and not only the first";
+    EXPECT_EQ(reasons[0],
+              (WaitingReason{WaitingFor::budget, budget_id(1).to_string(),
+                             "budget ff:budget:" + budget_id(1).to_string() + ":usage: tokens 100/100",
+                             now() + kHour}));
+    EXPECT_EQ(reasons[1], (WaitingReason{WaitingFor::quota, policy.to_string(),
+                                         "quota " + policy.to_string() + ": rate limit 1/1 per 10s window",
+                                         now() + 10'000}));
+  }
+}
+
+TEST_P(Why, NobodyCanDoIt) {
+  const auto id = create(
+      {.namespace_ = "acme",
+       .policy = {.routing_requirements = RoutingRequirements{.required_capabilities = {"cuda", "gpu"}}}});
+  expect_one(why(id), WaitingFor::capability, "", "no registered worker serves the lane; required: cuda,gpu");
+  const auto enlist = [&](const std::string& name, std::vector<std::string> capabilities) {
+    must(RegisterWorker{.worker_id = name,
+                        .worker_instance_id = name,
+                        .namespace_ = "acme",
+                        .capabilities = std::move(capabilities)});
+  };
+  enlist("none", {"x"});
+  enlist("half", {"gpu"});
+  const auto found = must(ExplainWaiting{id});
+  expect_one(found.reasons, WaitingFor::capability, "", "the nearest worker lacks: cuda");
+  EXPECT_EQ(found.nearest_workers, (std::vector<NearWorker>{{"half", {"cuda"}}, {"none", {"cuda", "gpu"}}}));
+  enlist("able", {"cuda", "gpu"});
+  expect_one(why(id), WaitingFor::worker, "", "any worker that serves lane default");
+}
+
+TEST_P(Why, ItsLaneOrAnOperatorHoldsIt) {
+  const auto id = create();
+  must(SetLaneState{.lane_id = "default", .state = LaneState::paused});
+  expect_one(why(id), WaitingFor::lane, "default", "the lane is paused");
+  must(SetLaneState{.lane_id = "default", .state = LaneState::active});
+  must(HoldExecution{.execution_id = id, .reason = "wait for me"});
+  expect_one(why(id), WaitingFor::operator_, "", "wait for me");
+  must(ReleaseExecution{.execution_id = id});
+  must(IssueClaimGrant{.execution_id = id, .lane_id = "default", .terms = {.worker_id = kWorker}});
+  EXPECT_EQ(why(id)[0].waiting_for, WaitingFor::grant);
+}
+
+class WhySuspended : public SuspensionTest {};
+INSTANTIATE_TEST_SUITE_P(EveryStore, WhySuspended, kStores, store_name);
+
+TEST_P(WhySuspended, ItWaitsForASignal) {
+  suspend_new(single("k", {"approved"}));
+  const auto reasons = must(ExplainWaiting{id()}).reasons;
+  ASSERT_EQ(reasons.size(), 1u);
+  EXPECT_EQ(reasons[0].waiting_for, WaitingFor::signal);
+  EXPECT_EQ(reasons[0].subject, waitpoint().waitpoint_id.to_string());
+  EXPECT_NE(reasons[0].detail.find("at waitpoint 'k'"), std::string::npos) << reasons[0].detail;
+}
+
+}  // namespace
+}  // namespace flowfabric
