@@ -188,7 +188,7 @@ TEST_F(Program, MeasuresSuspensions) {
     const auto report = json::parse(ended.out);
     EXPECT_EQ(report.at("scenario"), "suspend-resume");
     EXPECT_EQ(report.at("tasks"), 300);
-    EXPECT_EQ(report.at("idle_cycles"), 20);
+    EXPECT_EQ(report.at("idle_cycles").to_number<int>(), 20);
     EXPECT_NEAR(
         report.at("throughput_per_second").to_number<double>() * report.at("seconds").to_number<double>(),
         300, 1);
