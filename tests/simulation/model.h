@@ -353,8 +353,9 @@ class Model {
     EXPECT_FALSE(ended_.contains(id)) << id.to_string();
     grants_.erase(id);
     if (is_member(id)) return;
-    // The others are held until somebody lets them go.
-    if (reason == BlockingReason::waiting_for_capable_worker)
+    // The clock lets these go; the others are held until somebody does.
+    if (reason == BlockingReason::waiting_for_capable_worker ||
+        reason == BlockingReason::waiting_for_budget || reason == BlockingReason::waiting_for_quota)
       held_.erase(id);
     else
       held_.insert(id);
