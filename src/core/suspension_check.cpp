@@ -43,6 +43,8 @@ std::string fault_of_token(const Waitpoint& waitpoint, const std::map<std::strin
   if (!parts) return "has a malformed token";
   const auto known = secrets.find(std::string(parts->kid));
   if (known == secrets.end() || known->second->secret.data.empty()) return "";
+  // A kid that was forgotten may be used again, with another secret: what is older is not its work.
+  if (waitpoint.created_at_ms < known->second->rotated_at_ms) return "";
   const auto genuine =
       mint_token(parts->kid, known->second->secret.data, waitpoint.owner(), waitpoint.waitpoint_id);
   return equal_in_constant_time(genuine, waitpoint.token) ? "" : "has a token that its secret did not sign";
