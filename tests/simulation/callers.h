@@ -21,6 +21,8 @@ class Callers {
         now_(now_ms) {}
 
   Dice& dice() { return dice_; }
+  // When a limit looks again at what it holds back depends on what its batch has done before.
+  void go_without_limits() { has_limits_ = false; }
 
   Step next() {
     auto roll = dice_.below(kWeights);
@@ -410,7 +412,10 @@ class Callers {
   Request seed_secret() { return suspensions_.seed(); }
   Request rotate_secret() { return suspensions_.rotate(); }
 
-  Request limit() { return limits_.next(some_id(), lane()); }
+  Request limit() {
+    if (!has_limits_) return ResetBudget{LimitCallers::budget(99)};
+    return limits_.next(some_id(), lane());
+  }
 
   Request due() {
     if (dice_.chance(10)) return RunDue{limits_.due()};
@@ -428,6 +433,7 @@ class Callers {
   FlowCallers flows_;
   SuspensionCallers suspensions_;
   LimitCallers limits_;
+  bool has_limits_{true};
   const std::int64_t& now_;
   std::map<ExecutionId, std::string> lanes_;
   // The latest first.

@@ -409,6 +409,7 @@ Ran run_in_groups_of(std::size_t size, Replica& replica, const std::vector<Step>
 
 void different_batches(const std::string& remote_store, std::uint64_t seed, Totals& totals) {
   World world(remote_store, seed);
+  world.callers.go_without_limits();
   simulate(world, 60, RouteLooks::alone, totals, [&](std::vector<Step>& steps, std::size_t batches) {
     auto expected = run_in_groups_of(steps.size(), world.memory, steps);
     const auto some = 1 + batches % 7;
