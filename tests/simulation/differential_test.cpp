@@ -299,7 +299,7 @@ void expect_variety_of_suspensions(const Totals& totals) {
         ErrorCode::token_expired, ErrorCode::target_not_signalable, ErrorCode::waitpoint_closed,
         ErrorCode::invalid_input, ErrorCode::payload_too_large, ErrorCode::signal_limit_exceeded}},
       {"DeliverApprovalSignal",
-       {ErrorCode::execution_not_found, ErrorCode::invalid_input, ErrorCode::waitpoint_not_found,
+       {ErrorCode::execution_not_found, ErrorCode::invalid_input, ErrorCode::unknown_waitpoint,
         ErrorCode::target_not_signalable}},
       {"ResumeExecution",
        {ErrorCode::execution_not_found, ErrorCode::execution_not_suspended, ErrorCode::invalid_input}},
