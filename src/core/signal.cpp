@@ -78,7 +78,6 @@ Result<void> check_content(const DeliverSignal& request) {
   for (const auto& [name, text] : {std::pair{"signal_name", &request.signal_name},
                                    {"signal_category", &request.signal_category},
                                    {"source_type", &request.source_type},
-                                   {"source_identity", &request.source_identity},
                                    {"target_scope", &request.target_scope},
                                    {"payload_encoding", &request.payload_encoding},
                                    {"correlation_id", &request.correlation_id}}) {
@@ -163,8 +162,10 @@ Result<SignalDelivered> accept(Unit& unit, const DeliverSignal& request, Sender 
   const auto& id = request.execution_id;
   const auto key = waitpoint_key(id, request.waitpoint_id);
   const auto& execution = unit.require<Execution>(id);
-  if (auto ok = check_kept_text("idempotency_key", request.idempotency_key); !ok) {
-    return std::unexpected(ok.error());
+  // These two are kept even if the signal only repeats one.
+  for (const auto& [name, text] : {std::pair{"idempotency_key", &request.idempotency_key},
+                                   {"source_identity", &request.source_identity}}) {
+    if (auto ok = check_kept_text(name, *text); !ok) return std::unexpected(ok.error());
   }
   const auto dedup = dedup_key(request, sender);
   if (looks_for_duplicates(request)) {

@@ -265,6 +265,9 @@ TEST_P(Signals, HaveTextsOfALimitedLength) {
   request.idempotency_key = request.source_identity = std::string(1024, 't');
   EXPECT_EQ(effect_of(request), resume_condition_satisfied);
   EXPECT_TRUE(deliver(request).duplicate);
+  // The event of a repeated one names its sender, too.
+  request.source_identity = "\xff";
+  expect_refused(request, ErrorCode::invalid_input);
 }
 
 // ---- what is kept ----
