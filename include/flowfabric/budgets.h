@@ -27,11 +27,28 @@ BOOST_DESCRIBE_ENUM(LimitScope, execution, flow, lane, tenant)
 enum class EnforcementMode : std::uint8_t { strict, advisory };
 BOOST_DESCRIBE_ENUM(EnforcementMode, strict, advisory)
 
-// What else follows when a limit is reached. `reject` and `warn`: nothing. `fail`: the worker is told, and
-// ends its attempt. `deny_child`: the flow takes no more members. `close_scope`: the lane or tenant hands out
-// nothing.
-enum class LimitAction : std::uint8_t { reject, fail, warn, deny_child, close_scope };
-BOOST_DESCRIBE_ENUM(LimitAction, reject, fail, warn, deny_child, close_scope)
+// What else follows. When a report passes the limit, for the execution that it names, if it is running:
+//   fail              the worker is told, and ends its attempt; if it does not, and the engine has a
+//                     `budget_grace`, the attempt is failed after it
+//   suspend           its attempt is paused, and goes on when the budget was reset or given more
+//   reroute_fallback  its attempt is failed, and the next one uses the next tier of its fallback policy
+// While the budget is at the limit:
+//   deny_child        a flow takes no more members
+//   close_scope       nothing is handed out (at a hard limit this is so whatever the action)
+//   cancel_pending    what a worker would have been given is cancelled
+// `reject` and `warn`: nothing.
+enum class LimitAction : std::uint8_t {
+  reject,
+  fail,
+  warn,
+  deny_child,
+  close_scope,
+  suspend,
+  reroute_fallback,
+  cancel_pending
+};
+BOOST_DESCRIBE_ENUM(LimitAction, reject, fail, warn, deny_child, close_scope, suspend, reroute_fallback,
+                    cancel_pending)
 
 struct BudgetCreation {
   BudgetId budget_id;
@@ -51,6 +68,9 @@ struct CreateBudget {
   std::vector<std::string> dimensions{};
   std::vector<std::uint64_t> hard_limits{};
   std::vector<std::uint64_t> soft_limits{};
+  // Set aside whenever work is handed out, until the same execution reports what it has really spent, or its
+  // lease ends. Work is handed out only if that much is left.
+  Amounts reserve_per_claim{};
 };
 
 struct BudgetStatus {
@@ -63,6 +83,8 @@ struct BudgetStatus {
   Amounts usage;  // of the dimensions that were reported so far
   Amounts hard_limits;
   Amounts soft_limits;
+  Amounts reserve_per_claim;
+  Amounts reserved;  // by what is running
   std::uint64_t breach_count{};
   std::uint64_t soft_breach_count{};
   std::optional<std::int64_t> last_breach_at;
@@ -78,6 +100,17 @@ struct BudgetStatus {
 struct ReadBudget {
   using Answer = BudgetStatus;
   BudgetId budget_id;
+};
+struct BudgetPage {
+  std::vector<BudgetStatus> budgets;
+  std::optional<BudgetId> next_cursor;
+  bool operator==(const BudgetPage&) const = default;
+};
+// In an order of the store's own.
+struct ListBudgets {
+  using Answer = BudgetPage;
+  std::optional<BudgetId> cursor{};
+  std::uint32_t limit{100};  // up to 1 000
 };
 
 // ---- spending ---------------------------------------------------------------------------------------------
@@ -100,6 +133,8 @@ struct ReportUsage {
   std::vector<std::string> dimensions{};
   std::vector<std::uint64_t> deltas{};
   std::string dedup_key{};  // empty: none
+  // Who has spent it: what it has reserved is used first, and what follows from a breach befalls it.
+  std::optional<ExecutionId> execution_id{};
 };
 // The same, and remembered as spent by an execution, so that it can be released.
 struct RecordSpend {
@@ -138,6 +173,28 @@ struct ListSpending {
   std::uint32_t limit{100};  // up to 1 000
 };
 
+struct BudgetBreach {
+  std::uint64_t number{};  // they are counted from 1
+  std::int64_t at{};
+  UsageOutcome kind{};  // a soft or a hard breach
+  std::string dimension;
+  std::uint64_t reported{};  // what somebody has spent, or wanted to
+  std::uint64_t usage{};     // what was counted then, with it or without
+  std::uint64_t limit{};
+  std::optional<ExecutionId> execution_id;
+  bool operator==(const BudgetBreach&) const = default;
+};
+struct BreachHistory {
+  std::vector<BudgetBreach> breaches;  // the latest first
+  bool operator==(const BreachHistory&) const = default;
+};
+inline constexpr std::uint64_t kKeptBreaches = 100;
+// The latest, up to 100.
+struct ListBreaches {
+  using Answer = BreachHistory;
+  BudgetId budget_id;
+};
+
 struct BudgetReset {
   std::int64_t next_reset_at{};  // 0: it has no interval
   bool operator==(const BudgetReset&) const = default;
@@ -155,6 +212,15 @@ struct SetBudgetLimits {
   BudgetId budget_id;
   Amounts hard_limits{};
   Amounts soft_limits{};
+};
+
+struct BudgetDeleted {
+  bool operator==(const BudgetDeleted&) const = default;
+};
+// What it holds back is let go. Its id may be used again after a day.
+struct DeleteBudget {
+  using Answer = BudgetDeleted;
+  BudgetId budget_id;
 };
 
 struct Attachment {

@@ -53,6 +53,9 @@ struct EngineOptions {
   // are. Zero: for ever.
   std::chrono::milliseconds retention{86'400'000};
   std::chrono::milliseconds event_retention{604'800'000};
+  // How long an attempt may go on after a report of it has passed a hard limit whose action is `fail`.
+  // Zero: until its worker ends it.
+  std::chrono::milliseconds budget_grace{0};
   // Signs waitpoint tokens, in hex; used when the store has none yet. Empty: one is made, and kept there.
   std::string waitpoint_secret_hex{};
   // Told, while the engine opens, what somebody should know although nothing failed. Never a secret.

@@ -37,6 +37,25 @@ struct ReadQuotaPolicy {
   using Answer = QuotaStatus;
   QuotaPolicyId quota_policy_id;
 };
+struct QuotaPage {
+  std::vector<QuotaStatus> policies;
+  std::optional<QuotaPolicyId> next_cursor;
+  bool operator==(const QuotaPage&) const = default;
+};
+// In an order of the store's own.
+struct ListQuotaPolicies {
+  using Answer = QuotaPage;
+  std::optional<QuotaPolicyId> cursor{};
+  std::uint32_t limit{100};  // up to 1 000
+};
+struct QuotaPolicyDeleted {
+  bool operator==(const QuotaPolicyDeleted&) const = default;
+};
+// What it holds back is let go. Its id may be used again when nothing that it has let through is left.
+struct DeleteQuotaPolicy {
+  using Answer = QuotaPolicyDeleted;
+  QuotaPolicyId quota_policy_id;
+};
 
 enum class AdmissionOutcome : std::uint8_t {
   admitted,

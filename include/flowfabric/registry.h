@@ -51,6 +51,8 @@ struct LaneView {
   std::optional<std::int64_t> oldest_waiting_at;
   std::int64_t registered_at{};
   std::string registered_by;
+  std::string fair_by;                     // empty: in the order of submission
+  std::uint64_t max_concurrent_per_key{};  // 0: any number
   bool operator==(const LaneView&) const = default;
 };
 struct LanePage {

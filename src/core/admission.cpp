@@ -4,6 +4,8 @@
 
 #include "core/attachment.h"
 #include "core/budget.h"
+#include "core/cancel.h"
+#include "core/dependency.h"
 #include "core/fairness.h"
 #include "core/lease.h"
 #include "core/quota.h"
@@ -24,15 +26,20 @@ std::vector<QuotaPolicyKey> keys_of(const std::vector<QuotaPolicyId>& ids, const
   return keys;
 }
 
+std::string detail_of(const Budget& budget, const Exhausted& full) {
+  return "budget ff:budget:" + budget.budget_id.to_string() + ":usage: " + full.dimension + " " +
+         std::to_string(full.used) + "/" + std::to_string(full.limit);
+}
+
 std::optional<Refusal> refusal_of_budget(const Budget& budget) {
   const auto full = exhausted(budget);
   if (!full) return std::nullopt;
   return Refusal{.code = ErrorCode::budget_exceeded,
                  .reason = BlockingReason::waiting_for_budget,
                  .limit_id = budget.budget_id.uuid,
-                 .detail = "budget ff:budget:" + budget.budget_id.to_string() + ":usage: " + full->dimension +
-                           " " + std::to_string(full->used) + "/" + std::to_string(full->limit),
-                 .clears_at_ms = budget.next_reset_at_ms};
+                 .detail = detail_of(budget, *full),
+                 .clears_at_ms = budget.next_reset_at_ms,
+                 .cancels = full->action == LimitAction::cancel_pending};
 }
 
 std::optional<Refusal> refusal_of_quota(Unit& unit, const QuotaPolicyKey& key, const ExecutionId& id,
@@ -121,7 +128,9 @@ void recheck_all(Unit& unit, const std::vector<ListPosition>& positions, Context
 }  // namespace
 
 Error to_error(const Refusal& refusal) {
-  return {refusal.code, refusal.detail, "The execution waits until the limit clears; nothing need be done."};
+  return {refusal.code, refusal.detail,
+          refusal.cancels ? "The budget's action is to cancel what waits: the execution was cancelled."
+                          : "The execution waits until the limit clears; nothing need be done."};
 }
 
 void fetch_limits(Unit& unit, const std::vector<ExecutionId>& ids, const Context& at) {
@@ -165,8 +174,8 @@ std::optional<Refusal> admit(Unit& unit, const ExecutionId& id, Context& at) {
   if (limits.budgets.empty() && limits.quotas.empty()) return std::nullopt;
   fetch_limits(unit, {id}, at);
   if (auto refusal = find_refusal(unit, execution, limits, at)) return refusal;
-  if (limits.quotas.empty()) return std::nullopt;
   auto& admitted = unit.edit<Execution>(id);
+  for (const auto& key : keys_of(limits.budgets, at)) reserve(unit, key, admitted, at);
   for (const auto& key : keys_of(limits.quotas, at)) record_admission(unit, key, admitted, at);
   return std::nullopt;
 }
@@ -184,10 +193,23 @@ std::vector<Refusal> refusals_of(Unit& unit, const Execution& execution, Context
 void withdraw(Unit& unit, const ExecutionId& id, const Context& at) {
   const auto& execution = unit.require<Execution>(id);
   for (const auto& key : keys_of(limits_of(unit, execution, at).quotas, at)) withdraw(unit, key, id, at);
-  if (!execution.admitted_by.empty()) unit.edit<Execution>(id).admitted_by.clear();
+  if (!execution.admitted_by.empty()) give_back(unit, unit.edit<Execution>(id), at);
+}
+
+void give_back(Unit& unit, Execution& execution, const Context& at) {
+  const auto held = std::exchange(execution.admitted_by, "");
+  if (held.empty()) return;
+  free_slots(unit, execution.key(), split_ids<QuotaPolicyId>(held), at);
+  give_back_reservations(unit, execution.key(), split_ids<BudgetId>(held, kReservation), at);
 }
 
 void hold_back(Unit& unit, const ExecutionId& id, const Refusal& refusal, Context& at) {
+  if (refusal.cancels) {
+    auto& execution = unit.edit<Execution>(id);
+    stop(unit, execution, refusal.detail, "budget", at);
+    if (execution.flow_id) resolve_dependents(unit, id, at);
+    return;
+  }
   note_on_limit(unit, refusal, at);
   auto& execution = unit.edit<Execution>(id);
   execution.blocked_on = refusal.limit_id;
@@ -250,9 +272,9 @@ Result<void> check_takes_members(Unit& unit, const FlowId& flow, const Context& 
   const auto limits = limits_of(unit, LimitScope::flow, flow.to_string());
   for (const auto& budget_id : keys_of(limits.budgets, at)) {
     const auto* budget = unit.find<Budget>(budget_id);
-    if (!budget || budget->on_hard_limit != LimitAction::deny_child) continue;
-    if (const auto refusal = refusal_of_budget(*budget)) {
-      return fail_with(ErrorCode::budget_exceeded, refusal->detail,
+    const auto full = budget ? takes_no_members(*budget) : std::nullopt;
+    if (full) {
+      return fail_with(ErrorCode::budget_exceeded, detail_of(*budget, *full),
                        "The flow takes no more members until its budget is below its limit.");
     }
   }

@@ -1,9 +1,9 @@
 // Admission: the checks between a candidate and the worker that would take it, and what becomes of a
 // candidate that fails them.
 //
-// Budgets are only looked at; quota policies record what they let through, before it is handed out, and take
-// it back if it is not. What is refused is held back under the id of the limit that refused it, so that
-// whatever clears the limit finds it again.
+// Quota policies record what they let through, and budgets set aside what they say, before it is handed out;
+// both take it back if it is not. What is refused is held back under the id of the limit that refused it, so
+// that whatever clears the limit finds it again.
 #pragma once
 
 #include "core/context.h"
@@ -19,6 +19,7 @@ struct Refusal {
   Uuid limit_id;
   std::string detail;
   std::optional<std::int64_t> clears_at_ms{};
+  bool cancels{false};  // it is not to wait
 };
 Error to_error(const Refusal& refusal);
 
@@ -30,7 +31,9 @@ std::optional<Refusal> admit(Unit& unit, const ExecutionId& id, Context& at);
 std::vector<Refusal> refusals_of(Unit& unit, const Execution& execution, Context& at);
 // It was let through, and then not handed out.
 void withdraw(Unit& unit, const ExecutionId& id, const Context& at);
-// Takes it out of the line until the limit clears.
+// What it was given when it was let through, and holds as long as its lease.
+void give_back(Unit& unit, Execution& execution, const Context& at);
+// Takes it out of the line until the limit clears; or cancels it, if that is the limit's action.
 void hold_back(Unit& unit, const ExecutionId& id, const Refusal& refusal, Context& at);
 
 // Held back by a budget or a quota policy.

@@ -39,10 +39,10 @@ void look_again(Unit& unit, const QuotaPolicyId& id, const Context& at) {
 }
 
 bool exists(Unit& unit, const BudgetId& id, const Context& at) {
-  return unit.find<Budget>(budget_key(id, at)) != nullptr;
+  return find_budget(unit, budget_key(id, at)) != nullptr;
 }
 bool exists(Unit& unit, const QuotaPolicyId& id, const Context& at) {
-  return unit.find<QuotaPolicy>(quota_key(id, at)) != nullptr;
+  return find_policy(unit, quota_key(id, at)) != nullptr;
 }
 Error missing(const BudgetId& id) {
   return no_such_budget(id);
@@ -163,6 +163,16 @@ QuotaPolicyKey quota_key(const QuotaPolicyId& id, const Context& at) {
   return {partition_of(id.uuid, at.partitions.quota), id};
 }
 
+const Budget* find_budget(Unit& unit, const BudgetKey& key) {
+  const auto* budget = unit.find<Budget>(key);
+  return budget && !budget->deleted_at_ms ? budget : nullptr;
+}
+
+const QuotaPolicy* find_policy(Unit& unit, const QuotaPolicyKey& key) {
+  const auto* policy = unit.find<QuotaPolicy>(key);
+  return policy && !policy->is_deleted ? policy : nullptr;
+}
+
 Error no_such_budget(const BudgetId& id) {
   return {ErrorCode::budget_not_found, id.to_string(), "No such budget: check the id, or create it first."};
 }
@@ -215,6 +225,12 @@ Result<Attachment> detach(Unit& unit, const DetachQuotaPolicy& request, Context&
 void attach_new_budget(Unit& unit, const Budget& budget, const Context& at) {
   if (budget.scope_type == LimitScope::execution) return;
   attach_to(unit, {budget.scope_type, budget.scope_id}, budget.budget_id, at);
+}
+
+void detach_deleted_budget(Unit& unit, const Budget& budget) {
+  const ScopeLimitsKey scope{budget.scope_type, budget.scope_id};
+  if (budget.scope_type == LimitScope::execution || !unit.find<ScopeLimits>(scope)) return;
+  std::erase(unit.edit<ScopeLimits>(scope).budget_ids, budget.budget_id.to_string());
 }
 
 bool has_limits(Unit& unit, const FlowId& id) {

@@ -9,6 +9,9 @@ namespace flowfabric::core {
 
 BudgetKey budget_key(const BudgetId& id, const Context& at);
 QuotaPolicyKey quota_key(const QuotaPolicyId& id, const Context& at);
+// Unless it was deleted.
+const Budget* find_budget(Unit& unit, const BudgetKey& key);
+const QuotaPolicy* find_policy(Unit& unit, const QuotaPolicyKey& key);
 Error no_such_budget(const BudgetId& id);
 Error no_such_quota_policy(const QuotaPolicyId& id);
 
@@ -22,6 +25,7 @@ Result<Attachment> detach(Unit& unit, const DetachQuotaPolicy& request, Context&
 
 // The same without the checks, for a budget that is made for a flow, a lane or a tenant.
 void attach_new_budget(Unit& unit, const Budget& budget, const Context& at);
+void detach_deleted_budget(Unit& unit, const Budget& budget);
 
 // In the order in which they are checked: its own, then of the flow, the lane and the tenant, each by id; and
 // last the limit of its key in the lane (core/fairness.h).

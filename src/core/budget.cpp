@@ -5,6 +5,7 @@
 
 #include "core/admission.h"
 #include "core/attachment.h"
+#include "core/breach.h"
 #include "model/text.h"
 
 namespace flowfabric::core {
@@ -12,7 +13,7 @@ namespace flowfabric::core {
 namespace {
 
 constexpr std::uint64_t kLargestAmount = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kDedupMs = 86'400'000;
+constexpr std::int64_t kDayMs = 86'400'000;
 
 std::uint64_t add(std::uint64_t left, std::uint64_t right) {
   return right > kLargestAmount - left ? kLargestAmount : left + right;
@@ -62,6 +63,20 @@ Result<Amounts> pair_up(const std::string& operation, const std::vector<std::str
   return paired;
 }
 
+// What can never be set aside would keep everything from being handed out.
+Result<void> check_reservation(const Amounts& reservation, const Amounts& hard_limits) {
+  if (auto ok = check_amounts(reservation); !ok) return ok;
+  for (const auto& [dimension, amount] : reservation) {
+    const auto limit = hard_limits.find(dimension);
+    if (limit == hard_limits.end() || amount == 0 || (limit->second > 0 && amount > limit->second)) {
+      return bad_input(
+          "reserve_per_claim: " + dimension,
+          "Reserve more than nothing of a dimension of the budget, and no more than its hard limit.");
+    }
+  }
+  return {};
+}
+
 // Unknown words mean the strictest: limits hold, and nothing else happens.
 EnforcementMode mode_of(const std::string& word) {
   const bool only_counts = word == "advisory" || word == "warn" || word == "soft";
@@ -71,10 +86,15 @@ LimitAction action_of(const std::string& word) {
   return enum_from_name<LimitAction>(word).value_or(LimitAction::reject);
 }
 
+// When a deleted budget's id is free again: its ledger and its keys are forgotten by then.
+std::int64_t forget_at(const Budget& budget) {
+  return *budget.deleted_at_ms + kDayMs;
+}
+
 void set_clock(Budget& budget) {
-  const auto& reset = budget.next_reset_at_ms;
+  const auto other = budget.deleted_at_ms ? std::optional(forget_at(budget)) : budget.next_reset_at_ms;
   const auto& look = budget.recheck.recheck_at_ms;
-  budget.next_due_at_ms = reset && look ? std::min(reset, look) : (reset ? reset : look);
+  budget.next_due_at_ms = other && look ? std::min(other, look) : (other ? other : look);
 }
 
 // Nothing to look at as long as the budget itself holds back.
@@ -95,16 +115,59 @@ void note_breach(Budget& budget, const std::string& dimension, const Context& at
   budget.last_breach_dim = dimension;
 }
 
-// The first dimension whose hard limit the report would pass.
-std::optional<UsageReport> find_breach(const Budget& budget, const Amounts& deltas) {
+// The first dimension whose hard limit the report would pass. What is set aside is left to whom it is for.
+std::optional<UsageReport> find_breach(const Budget& budget, const Amounts& deltas, const Amounts& own) {
   for (const auto& [dimension, delta] : deltas) {
     const auto limit = amount_of(budget.hard_limits, dimension);
     const auto used = amount_of(budget.current_usage, dimension);
-    if (limit > 0 && add(used, delta) > limit) {
+    const auto reserved = amount_of(budget.reserved, dimension);
+    const auto for_others = reserved - std::min(reserved, amount_of(own, dimension));
+    if (limit > 0 && add(add(used, for_others), delta) > limit) {
       return UsageReport{UsageOutcome::hard_breach, dimension, used, limit};
     }
   }
   return std::nullopt;
+}
+
+void subtract(Amounts& amounts, const std::string& dimension, std::uint64_t amount) {
+  const auto it = amounts.find(dimension);
+  if (it == amounts.end()) return;
+  it->second -= std::min(it->second, amount);
+  if (it->second == 0) amounts.erase(it);
+}
+
+SpendKey ledger_key(const ExecutionId& id, const BudgetId& budget) {
+  return {id.partition, id.uuid, budget};
+}
+
+// Nothing is left in it.
+void tidy(Unit& unit, const SpendKey& key) {
+  const auto& entry = unit.require<Spend>(key);
+  if (entry.spent.empty() && entry.reserved.empty()) unit.erase<Spend>(key);
+}
+
+Spend& ledger_entry(Unit& unit, const SpendKey& key, const Budget& budget, const Context& at) {
+  if (!unit.find<Spend>(key)) {
+    unit.insert(Spend{
+        .partition_key = key.partition_key, .execution_id = key.execution_id, .budget_id = key.budget_id});
+  }
+  auto& entry = unit.edit<Spend>(key);
+  if (entry.reset_count != budget.reset_count) entry.spent.clear();
+  entry.reset_count = budget.reset_count;
+  entry.updated_at_ms = at.now_ms;
+  return entry;
+}
+
+// What was really spent takes the place of what was set aside for it.
+void use_reservation(Unit& unit, Budget& budget, const SpendKey& key, const Amounts& deltas) {
+  if (!unit.find<Spend>(key)) return;
+  auto& entry = unit.edit<Spend>(key);
+  for (const auto& [dimension, delta] : deltas) {
+    const auto used = std::min(amount_of(entry.reserved, dimension), delta);
+    subtract(entry.reserved, dimension, used);
+    subtract(budget.reserved, dimension, used);
+  }
+  tidy(unit, key);
 }
 
 // Counts it, and finds the first dimension that is over its soft limit then.
@@ -127,11 +190,15 @@ UsageReport over_advisory_limit(const Budget& budget, const std::string& dimensi
           amount_of(budget.hard_limits, dimension)};
 }
 
-// What every report does; `counted` is called if it was.
-template <class Counted>
+struct Spender {
+  std::optional<ExecutionId> id;
+  bool has_ledger{false};
+};
+
+// What every report does.
 Result<UsageReport> spend(Unit& unit, const BudgetKey& key, const Amounts& deltas,
-                          const std::string& dedup_key, const Context& at, Counted&& counted) {
-  if (!unit.find<Budget>(key)) return std::unexpected(no_such_budget(key.budget_id));
+                          const std::string& dedup_key, const Spender& by, Context& at) {
+  if (!find_budget(unit, key)) return std::unexpected(no_such_budget(key.budget_id));
   // Reports of one budget take turns: it is locked before its keys are looked at.
   auto& budget = unit.edit<Budget>(key);
   const UsageDedupKey dedup{key.partition_key, key.budget_id, dedup_key};
@@ -141,35 +208,35 @@ Result<UsageReport> spend(Unit& unit, const BudgetKey& key, const Amounts& delta
     if (known) unit.erase<UsageDedup>(dedup);
   }
   budget.updated_at_ms = at.now_ms;
-  const auto breach = find_breach(budget, deltas);
+  const bool may_have_reserved = by.id && !budget.reserved.empty();
+  const auto* entry = may_have_reserved ? unit.find<Spend>(ledger_key(*by.id, key.budget_id)) : nullptr;
+  const auto breach = find_breach(budget, deltas, entry ? entry->reserved : Amounts{});
   if (breach) note_breach(budget, breach->dimension, at);
-  if (breach && budget.enforcement_mode == EnforcementMode::strict) return *breach;
+  if (breach && budget.enforcement_mode == EnforcementMode::strict) {
+    follow_breach(unit, budget, *breach, deltas.at(breach->dimension), by.id, at);
+    return *breach;
+  }
   auto report = count(budget, deltas);
   if (report.outcome == UsageOutcome::soft_breach) ++budget.soft_breach_count;
   if (breach) report = over_advisory_limit(budget, breach->dimension);
+  if (entry) use_reservation(unit, budget, entry->key(), deltas);
   if (!dedup_key.empty()) {
     unit.insert(UsageDedup{.partition_key = key.partition_key,
                            .budget_id = key.budget_id,
                            .dedup_key = dedup_key,
                            .applied_at_ms = at.now_ms,
-                           .next_due_at_ms = at.now_ms + kDedupMs});
+                           .next_due_at_ms = at.now_ms + kDayMs});
   }
-  counted(budget);
+  if (by.has_ledger) {
+    const auto ledger = ledger_key(*by.id, key.budget_id);
+    auto& spent = ledger_entry(unit, ledger, budget, at).spent;
+    for (const auto& [dimension, delta] : deltas) spent[dimension] = add(spent[dimension], delta);
+    tidy(unit, ledger);
+  }
+  if (report.outcome == UsageOutcome::soft_breach) {
+    follow_breach(unit, budget, report, deltas.at(report.dimension), by.id, at);
+  }
   return report;
-}
-
-void add_to_ledger(Unit& unit, const SpendKey& key, const Budget& budget, const Amounts& deltas,
-                   const Context& at) {
-  const auto* known = unit.find<Spend>(key);
-  if (!known) {
-    unit.insert(Spend{
-        .partition_key = key.partition_key, .execution_id = key.execution_id, .budget_id = key.budget_id});
-  }
-  auto& spent = unit.edit<Spend>(key);
-  if (spent.reset_count != budget.reset_count) spent.spent.clear();
-  spent.reset_count = budget.reset_count;
-  spent.updated_at_ms = at.now_ms;
-  for (const auto& [dimension, delta] : deltas) spent.spent[dimension] = add(spent.spent[dimension], delta);
 }
 
 BudgetReset reset(Budget& budget, const Context& at) {
@@ -185,6 +252,27 @@ BudgetReset reset(Budget& budget, const Context& at) {
   return {budget.next_reset_at_ms.value_or(0)};
 }
 
+// With what is set aside, there is not enough left of a dimension for what is handed out next.
+std::optional<Exhausted> at_hard_limit(const Budget& budget) {
+  if (budget.enforcement_mode == EnforcementMode::advisory) return std::nullopt;
+  for (const auto& [dimension, limit] : budget.hard_limits) {
+    if (limit == 0) continue;
+    const auto used = add(amount_of(budget.current_usage, dimension), amount_of(budget.reserved, dimension));
+    const auto needed = std::max<std::uint64_t>(amount_of(budget.reserve_per_claim, dimension), 1);
+    if (add(used, needed) > limit) return Exhausted{dimension, used, limit, budget.on_hard_limit};
+  }
+  return std::nullopt;
+}
+
+std::optional<Exhausted> over_soft_limit(const Budget& budget) {
+  if (budget.enforcement_mode == EnforcementMode::advisory) return std::nullopt;
+  for (const auto& [dimension, limit] : budget.soft_limits) {
+    const auto used = amount_of(budget.current_usage, dimension);
+    if (limit > 0 && used > limit) return Exhausted{dimension, used, limit, budget.on_soft_limit};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 BudgetStatus view(const Budget& budget) {
@@ -197,6 +285,8 @@ BudgetStatus view(const Budget& budget) {
           .usage = budget.current_usage,
           .hard_limits = budget.hard_limits,
           .soft_limits = budget.soft_limits,
+          .reserve_per_claim = budget.reserve_per_claim,
+          .reserved = budget.reserved,
           .breach_count = budget.breach_count,
           .soft_breach_count = budget.soft_breach_count,
           .last_breach_at = budget.last_breach_at_ms,
@@ -211,12 +301,48 @@ BudgetStatus view(const Budget& budget) {
 }
 
 std::optional<Exhausted> exhausted(const Budget& budget) {
-  if (budget.enforcement_mode == EnforcementMode::advisory) return std::nullopt;
-  for (const auto& [dimension, limit] : budget.hard_limits) {
-    const auto used = amount_of(budget.current_usage, dimension);
-    if (limit > 0 && used >= limit) return Exhausted{dimension, used, limit};
+  if (auto full = at_hard_limit(budget)) return full;
+  const bool closes =
+      budget.on_soft_limit == LimitAction::close_scope || budget.on_soft_limit == LimitAction::cancel_pending;
+  return closes ? over_soft_limit(budget) : std::nullopt;
+}
+
+std::optional<Exhausted> takes_no_members(const Budget& budget) {
+  if (budget.on_hard_limit == LimitAction::deny_child) {
+    if (auto full = at_hard_limit(budget)) return full;
   }
-  return std::nullopt;
+  return budget.on_soft_limit == LimitAction::deny_child ? over_soft_limit(budget) : std::nullopt;
+}
+
+void reserve(Unit& unit, const BudgetKey& key, Execution& execution, const Context& at) {
+  const auto* found = find_budget(unit, key);
+  if (!found || found->reserve_per_claim.empty() || found->enforcement_mode == EnforcementMode::advisory) {
+    return;
+  }
+  auto& budget = unit.edit<Budget>(key);
+  auto& entry = ledger_entry(unit, ledger_key(execution.key(), key.budget_id), budget, at);
+  for (const auto& [dimension, amount] : budget.reserve_per_claim) {
+    budget.reserved[dimension] = add(budget.reserved[dimension], amount);
+    entry.reserved[dimension] = add(entry.reserved[dimension], amount);
+  }
+  execution.admitted_by +=
+      (execution.admitted_by.empty() ? "" : ",") + kReservation + key.budget_id.to_string();
+}
+
+void give_back_reservations(Unit& unit, const ExecutionId& id, const std::vector<BudgetId>& budgets,
+                            const Context& at) {
+  for (const auto& budget_id : budgets) {
+    const auto key = budget_key(budget_id, at);
+    if (!unit.find<Budget>(key)) continue;
+    auto& budget = unit.edit<Budget>(key);
+    const auto entry_key = ledger_key(id, budget_id);
+    if (!unit.find<Spend>(entry_key)) continue;
+    auto& entry = unit.edit<Spend>(entry_key);
+    for (const auto& [dimension, amount] : entry.reserved) subtract(budget.reserved, dimension, amount);
+    entry.reserved.clear();
+    tidy(unit, entry_key);
+    recheck_now(budget, at);
+  }
 }
 
 Result<BudgetCreation> create_budget(Unit& unit, const CreateBudget& request, Context& at) {
@@ -230,8 +356,13 @@ Result<BudgetCreation> create_budget(Unit& unit, const CreateBudget& request, Co
   if (request.reset_interval_ms > kLargestAmount) {
     return bad_input("reset_interval_ms: out of range", "Give at most 9223372036854775807 ms.");
   }
+  if (auto ok = check_reservation(request.reserve_per_claim, *hard); !ok) return std::unexpected(ok.error());
   const auto key = budget_key(request.budget_id, at);
-  if (unit.find<Budget>(key)) return BudgetCreation{request.budget_id, false};
+  if (find_budget(unit, key)) return BudgetCreation{request.budget_id, false};
+  if (unit.find<Budget>(key)) {
+    return bad_input("budget_id: deleted",
+                     "A budget with this id was deleted less than a day ago: choose another.");
+  }
   Budget budget{.partition_key = key.partition_key,
                 .budget_id = request.budget_id,
                 .scope_type = scope->scope_type,
@@ -242,6 +373,7 @@ Result<BudgetCreation> create_budget(Unit& unit, const CreateBudget& request, Co
                 .reset_interval_ms = request.reset_interval_ms,
                 .hard_limits = *hard,
                 .soft_limits = *soft,
+                .reserve_per_claim = request.reserve_per_claim,
                 .created_at_ms = at.now_ms,
                 .updated_at_ms = at.now_ms};
   budget.next_reset_at_ms = next_reset(budget, at);
@@ -255,7 +387,8 @@ Result<UsageReport> report_usage(Unit& unit, const ReportUsage& request, Context
   const auto deltas = pair_up("report_usage: dimensions / deltas", request.dimensions, request.deltas);
   if (!deltas) return std::unexpected(deltas.error());
   if (auto ok = check_text("dedup_key", request.dedup_key); !ok) return std::unexpected(ok.error());
-  return spend(unit, budget_key(request.budget_id, at), *deltas, request.dedup_key, at, [](const Budget&) {});
+  return spend(unit, budget_key(request.budget_id, at), *deltas, request.dedup_key, {request.execution_id},
+               at);
 }
 
 Result<UsageReport> record_spend(Unit& unit, const RecordSpend& request, Context& at) {
@@ -263,39 +396,39 @@ Result<UsageReport> record_spend(Unit& unit, const RecordSpend& request, Context
   if (auto ok = check_text("idempotency_key", request.idempotency_key); !ok) {
     return std::unexpected(ok.error());
   }
-  const SpendKey ledger{request.execution_id.partition, request.execution_id.uuid, request.budget_id};
-  return spend(unit, budget_key(request.budget_id, at), request.deltas, request.idempotency_key, at,
-               [&](const Budget& budget) { add_to_ledger(unit, ledger, budget, request.deltas, at); });
+  return spend(unit, budget_key(request.budget_id, at), request.deltas, request.idempotency_key,
+               {request.execution_id, true}, at);
 }
 
 Result<BudgetReleased> release_budget(Unit& unit, const ReleaseBudget& request, Context& at) {
   const auto key = budget_key(request.budget_id, at);
-  if (!unit.find<Budget>(key)) return std::unexpected(no_such_budget(request.budget_id));
+  if (!find_budget(unit, key)) return std::unexpected(no_such_budget(request.budget_id));
   auto& budget = unit.edit<Budget>(key);
-  const SpendKey ledger{request.execution_id.partition, request.execution_id.uuid, request.budget_id};
-  const auto* spent = unit.find<Spend>(ledger);
-  if (!spent) return BudgetReleased{};
-  if (spent->reset_count == budget.reset_count) {
-    for (const auto& [dimension, amount] : spent->spent) {
-      auto& used = budget.current_usage[dimension];
-      used -= std::min(used, amount);
-    }
+  const auto ledger = ledger_key(request.execution_id, request.budget_id);
+  if (!unit.find<Spend>(ledger)) return BudgetReleased{};
+  auto& entry = ledger_entry(unit, ledger, budget, at);
+  for (const auto& [dimension, amount] : entry.spent) {
+    auto& used = budget.current_usage[dimension];
+    used -= std::min(used, amount);
+  }
+  if (!entry.spent.empty()) {
     budget.updated_at_ms = at.now_ms;
     recheck_now(budget, at);
   }
-  unit.erase<Spend>(ledger);
+  entry.spent.clear();
+  tidy(unit, ledger);
   return BudgetReleased{};
 }
 
 Result<BudgetReset> reset_budget(Unit& unit, const ResetBudget& request, Context& at) {
   const auto key = budget_key(request.budget_id, at);
-  if (!unit.find<Budget>(key)) return std::unexpected(no_such_budget(request.budget_id));
+  if (!find_budget(unit, key)) return std::unexpected(no_such_budget(request.budget_id));
   return reset(unit.edit<Budget>(key), at);
 }
 
 Result<BudgetStatus> set_limits(Unit& unit, const SetBudgetLimits& request, Context& at) {
   const auto key = budget_key(request.budget_id, at);
-  if (!unit.find<Budget>(key)) return std::unexpected(no_such_budget(request.budget_id));
+  if (!find_budget(unit, key)) return std::unexpected(no_such_budget(request.budget_id));
   auto& budget = unit.edit<Budget>(key);
   // Every dimension has both limits, if only of 0.
   for (const auto& [dimension, limit] : request.hard_limits) {
@@ -314,6 +447,24 @@ Result<BudgetStatus> set_limits(Unit& unit, const SetBudgetLimits& request, Cont
   return view(budget);
 }
 
+Result<BudgetDeleted> delete_budget(Unit& unit, const DeleteBudget& request, Context& at) {
+  const auto key = budget_key(request.budget_id, at);
+  if (!find_budget(unit, key)) return std::unexpected(no_such_budget(request.budget_id));
+  auto& budget = unit.edit<Budget>(key);
+  detach_deleted_budget(unit, budget);
+  const auto history = breach_keys(key);
+  unit.fetch<Breach>(history);
+  for (const auto& breach : history) {
+    if (unit.find<Breach>(breach)) unit.erase<Breach>(breach);
+  }
+  budget.hard_limits.clear();
+  budget.soft_limits.clear();
+  budget.reserve_per_claim.clear();
+  budget.deleted_at_ms = at.now_ms;
+  recheck_all(unit, key, at);
+  return BudgetDeleted{};
+}
+
 void recheck_all(Unit& unit, const BudgetKey& key, const Context& at) {
   auto& budget = unit.edit<Budget>(key);
   budget.recheck = Recheck{.recheck_at_ms = at.now_ms};
@@ -325,7 +476,12 @@ Rule run_due(Unit& unit, const BudgetKey& key, Context& at) {
   if (!found || !found->next_due_at_ms || *found->next_due_at_ms > at.now_ms) return Rule::none;
   const bool changed_before = unit.is_changed<Budget>(key);
   auto& budget = unit.edit<Budget>(key);
-  if (budget.next_reset_at_ms && *budget.next_reset_at_ms <= at.now_ms) {
+  const bool looks = budget.recheck.recheck_at_ms && *budget.recheck.recheck_at_ms <= at.now_ms;
+  if (budget.deleted_at_ms && !looks) {
+    unit.erase<Budget>(key);
+    return Rule::ttl_sweep;
+  }
+  if (!budget.deleted_at_ms && budget.next_reset_at_ms && *budget.next_reset_at_ms <= at.now_ms) {
     reset(budget, at);
     return Rule::budget_reset;
   }

@@ -13,16 +13,27 @@ Result<UsageReport> record_spend(Unit& unit, const RecordSpend& request, Context
 Result<BudgetReleased> release_budget(Unit& unit, const ReleaseBudget& request, Context& at);
 Result<BudgetReset> reset_budget(Unit& unit, const ResetBudget& request, Context& at);
 Result<BudgetStatus> set_limits(Unit& unit, const SetBudgetLimits& request, Context& at);
+Result<BudgetDeleted> delete_budget(Unit& unit, const DeleteBudget& request, Context& at);
 BudgetStatus view(const Budget& budget);
 
-// A dimension at its hard limit.
+// A dimension at its limit.
 struct Exhausted {
   std::string dimension;
   std::uint64_t used{};
   std::uint64_t limit{};
+  LimitAction action{};
 };
-// The first such dimension, if the budget hands out no work because of one.
+// The first dimension because of which no work is handed out.
 std::optional<Exhausted> exhausted(const Budget& budget);
+// The first dimension because of which a flow takes no more members.
+std::optional<Exhausted> takes_no_members(const Budget& budget);
+
+// How the record of an execution marks a budget of which something is set aside for it.
+inline const std::string kReservation = "b:";
+// Sets aside what the budget says, for an execution that is handed out.
+void reserve(Unit& unit, const BudgetKey& key, Execution& execution, const Context& at);
+void give_back_reservations(Unit& unit, const ExecutionId& id, const std::vector<BudgetId>& budgets,
+                            const Context& at);
 
 // The budget was taken off a scope: what it holds back is looked at again.
 void recheck_all(Unit& unit, const BudgetKey& key, const Context& at);

@@ -13,7 +13,8 @@ struct Context {
   std::int64_t now_ms{};
   Random random{0};
   PartitionCounts partitions{};
-  std::int64_t retention_ms{0};  // of what has ended, unless its policy says otherwise; zero: for ever
+  std::int64_t retention_ms{0};     // of what has ended, unless its policy says otherwise; zero: for ever
+  std::int64_t budget_grace_ms{0};  // after which an attempt that passed a hard limit is failed; zero: never
 
   template <class Id>
   Id mint() {

@@ -1,8 +1,8 @@
 #include "core/expiry.h"
 
 #include "core/admission.h"
+#include "core/breach.h"
 #include "core/lease.h"
-#include "core/quota.h"
 #include "core/report.h"
 #include "core/retention.h"
 #include "core/transition.h"
@@ -22,7 +22,17 @@ void note_expiry_of_lease(Unit& unit, const Execution& execution, const std::str
   append_lease_event(unit, execution, LeaseEventType::expired, reason, at);
 }
 
+void stop_for_budget(Unit& unit, Execution& execution, Context& at) {
+  note_expiry_of_lease(unit, execution, kBudgetExceeded, at);
+  const AttemptFailure failure{.reason = kBudgetExceeded,
+                               .category = kBudgetExceeded,
+                               .ended_by = LeaseEnd::other,
+                               .release_reason = "stopped_by_budget"};
+  fail_attempt(unit, execution, failure, "stopped_by_budget", at);
+}
+
 void time_out_attempt(Unit& unit, Execution& execution, Context& at) {
+  if (is_stopped_by_budget(execution)) return stop_for_budget(unit, execution, at);
   note_expiry_of_lease(unit, execution, kAttemptTimeout, at);
   execution.last_failure_message = kAttemptTimeout;
   const AttemptFailure failure{.reason = kAttemptTimeout,
@@ -120,7 +130,7 @@ Rule run_due(Unit& unit, const ExecutionId& id, Context& at) {
       break;
     case Rule::grant_expiry:
       drop_grant(unit, execution);
-      free_slots(unit, execution, at);
+      give_back(unit, execution, at);
       renew_offer(execution, at);
       break;
     default:

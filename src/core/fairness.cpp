@@ -116,7 +116,7 @@ void apply_limit_of_lane(Unit& unit, const QuotaPolicyKey& key) {
 }
 
 bool is_forgettable(Unit& unit, const QuotaPolicy& policy) {
-  if (policy.lane_id.empty()) return false;
+  if (policy.lane_id.empty()) return policy.is_deleted;
   const auto* clock = unit.find<LaneClock>({policy.lane_id});
   return !clock || !policy.last_rank || *policy.last_rank < clock->virtual_time;
 }

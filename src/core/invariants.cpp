@@ -72,11 +72,12 @@ std::vector<std::string> broken_invariants(const Execution* before, const Execut
   require(s.eligibility_state != EligibilityState::blocked_by_dependencies || after.dependencies_pending,
           "only an undecided join blocks");
   require(!after.blocked_on || s.eligibility_state == EligibilityState::blocked_by_budget ||
-              s.eligibility_state == EligibilityState::blocked_by_quota || is_lost(s.ownership_state),
-          "only what waits for a worker is held back by a limit");
+              s.eligibility_state == EligibilityState::blocked_by_quota || is_lost(s.ownership_state) ||
+              (s.ownership_state == OwnershipState::leased && after.attempt.attempt_timeout_at_ms),
+          "only what waits for a worker is held back by a limit, or what is about to be stopped by one");
   require(
       after.admitted_by.empty() || s.ownership_state == OwnershipState::leased || after.grant_expires_at_ms,
-      "only what was handed out holds slots");
+      "only what was handed out holds slots or reservations");
   require(after.offer_order == offer_order(after), "offered iff a worker may take it");
   require(!after.purge_at_ms || terminal, "only what has ended is removed");
   require(!terminal || !after.retention_ms || after.purge_at_ms, "what has ended is removed in its time");

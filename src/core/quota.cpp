@@ -132,7 +132,7 @@ void reconcile(Unit& unit, const QuotaPolicyKey& key, bool changed_before, const
   const bool in_use = policy.active_concurrency > 0 || policy.window_count > 0 || policy.has_blocked;
   if (!in_use && !changed_before && is_forgettable(unit, policy)) return unit.erase<QuotaPolicy>(key);
   policy.reconcile_at_ms.reset();
-  if (in_use || !policy.lane_id.empty())
+  if (in_use || !policy.lane_id.empty() || policy.is_deleted)
     policy.reconcile_at_ms = trimmed.whole ? at.now_ms + kReconcileMs : at.now_ms + 1;
   if (policy.has_blocked && !policy.recheck.recheck_at_ms) policy.recheck.recheck_at_ms = at.now_ms;
 }
@@ -172,7 +172,13 @@ Result<QuotaCreation> create_quota_policy(Unit& unit, const CreateQuotaPolicy& r
                      "seconds.");
   }
   const auto key = quota_key(request.quota_policy_id, at);
-  if (unit.find<QuotaPolicy>(key)) return QuotaCreation{request.quota_policy_id, false};
+  if (find_policy(unit, key)) return QuotaCreation{request.quota_policy_id, false};
+  if (unit.find<QuotaPolicy>(key)) {
+    return fail_with(
+        ErrorCode::invalid_quota_spec, "quota_policy_id: deleted",
+        "A policy with this id was deleted lately, and what it had let through still runs: choose "
+        "another id.");
+  }
   unit.insert(QuotaPolicy{.partition_key = key.partition_key,
                           .quota_policy_id = request.quota_policy_id,
                           .requests_per_window_seconds = request.window_seconds,
@@ -232,24 +238,23 @@ void record_admission(Unit& unit, const QuotaPolicyKey& key, const ExecutionId& 
 
 void record_admission(Unit& unit, const QuotaPolicyKey& key, Execution& execution, const Context& at) {
   record_admission(unit, key, execution.key(), at);
-  auto holding = split_ids<QuotaPolicyId>(execution.admitted_by);
+  const auto holding = split_ids<QuotaPolicyId>(execution.admitted_by);
   if (std::ranges::find(holding, key.quota_policy_id) != holding.end()) return;
   const auto* admission = unit.find<QuotaAdmission>(admission_key(key, execution.key()));
   if (!admission || !admission->holds_slot) return;
-  holding.push_back(key.quota_policy_id);
-  execution.admitted_by = join_ids(holding);
+  execution.admitted_by += (execution.admitted_by.empty() ? "" : ",") + key.quota_policy_id.to_string();
 }
 
-void free_slots(Unit& unit, Execution& execution, const Context& at) {
-  const auto holding = split_ids<QuotaPolicyId>(std::exchange(execution.admitted_by, ""));
+void free_slots(Unit& unit, const ExecutionId& execution, const std::vector<QuotaPolicyId>& holding,
+                const Context& at) {
   std::vector<QuotaPolicyKey> policies;
   std::vector<QuotaAdmissionKey> admissions;
   for (const auto& id : holding) {
     policies.push_back(quota_key(id, at));
-    admissions.push_back(admission_key(policies.back(), execution.key()));
+    admissions.push_back(admission_key(policies.back(), execution));
   }
   unit.fetch<QuotaPolicy, QuotaAdmission>(policies, admissions);
-  for (const auto& policy : policies) free_slot(unit, policy, execution.key(), at);
+  for (const auto& policy : policies) free_slot(unit, policy, execution, at);
 }
 
 void withdraw(Unit& unit, const QuotaPolicyKey& key, const ExecutionId& id, const Context& at) {
@@ -262,8 +267,7 @@ void withdraw(Unit& unit, const QuotaPolicyKey& key, const ExecutionId& id, cons
 
 Result<Admission> check_admission(Unit& unit, const CheckAdmission& request, Context& at) {
   const auto key = quota_key(request.quota_policy_id, at);
-  const auto* policy = unit.find<QuotaPolicy>(key);
-  if (!policy) return std::unexpected(no_such_quota_policy(request.quota_policy_id));
+  if (!find_policy(unit, key)) return std::unexpected(no_such_quota_policy(request.quota_policy_id));
   auto admission = look(unit, key, request.execution_id, at);
   if (admission.outcome == AdmissionOutcome::rate_exceeded) {
     admission.retry_after_ms += at.random.between(0, unit.require<QuotaPolicy>(key).jitter_ms);
@@ -275,9 +279,24 @@ Result<Admission> check_admission(Unit& unit, const CheckAdmission& request, Con
 
 Result<AdmissionReleased> release_admission(Unit& unit, const ReleaseAdmission& request, Context& at) {
   const auto key = quota_key(request.quota_policy_id, at);
-  if (!unit.find<QuotaPolicy>(key)) return std::unexpected(no_such_quota_policy(request.quota_policy_id));
+  if (!find_policy(unit, key)) return std::unexpected(no_such_quota_policy(request.quota_policy_id));
   withdraw(unit, key, request.execution_id, at);
   return AdmissionReleased{};
+}
+
+Result<QuotaPolicyDeleted> delete_quota_policy(Unit& unit, const DeleteQuotaPolicy& request, Context& at) {
+  const auto key = quota_key(request.quota_policy_id, at);
+  const auto* found = find_policy(unit, key);
+  // Policies of a lane's keys are the engine's own.
+  if (!found || !found->lane_id.empty())
+    return std::unexpected(no_such_quota_policy(request.quota_policy_id));
+  auto& policy = unit.edit<QuotaPolicy>(key);
+  policy.max_requests_per_window = 0;
+  policy.active_concurrency_cap = 0;
+  policy.is_deleted = true;
+  policy.reconcile_at_ms = at.now_ms + 1;
+  recheck_all(unit, key, at);
+  return QuotaPolicyDeleted{};
 }
 
 void expect_room(Unit& unit, const QuotaPolicyKey& key, std::int64_t at_ms) {

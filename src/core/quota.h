@@ -11,6 +11,7 @@
 namespace flowfabric::core {
 
 Result<QuotaCreation> create_quota_policy(Unit& unit, const CreateQuotaPolicy& request, Context& at);
+Result<QuotaPolicyDeleted> delete_quota_policy(Unit& unit, const DeleteQuotaPolicy& request, Context& at);
 Result<Admission> check_admission(Unit& unit, const CheckAdmission& request, Context& at);
 Result<AdmissionReleased> release_admission(Unit& unit, const ReleaseAdmission& request, Context& at);
 QuotaStatus view(const QuotaPolicy& policy);
@@ -23,7 +24,8 @@ Admission look(Unit& unit, const QuotaPolicyKey& key, const ExecutionId& id, con
 // It is let through.
 void record_admission(Unit& unit, const QuotaPolicyKey& key, Execution& execution, const Context& at);
 // Its lease or its grant has ended: the slots it holds are free.
-void free_slots(Unit& unit, Execution& execution, const Context& at);
+void free_slots(Unit& unit, const ExecutionId& execution, const std::vector<QuotaPolicyId>& holding,
+                const Context& at);
 // It was let through, and then not handed out: as if it had not been.
 void withdraw(Unit& unit, const QuotaPolicyKey& key, const ExecutionId& id, const Context& at);
 

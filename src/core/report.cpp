@@ -82,6 +82,20 @@ std::optional<Failed> schedule_retry(Unit& unit, Execution& execution, const Att
   return answer;
 }
 
+Failed fail_attempt(Unit& unit, Execution& execution, const AttemptFailure& failure,
+                    const std::string& release_reason_if_last, Context& at) {
+  if (auto retry = schedule_retry(unit, execution, failure, at)) return *retry;
+  end_attempt(unit, execution,
+              {.how = AttemptLifecycle::ended_failure,
+               .failure_reason = failure.reason,
+               .failure_category = failure.category},
+              at);
+  release_lease(unit, execution, lease_end(execution, failure.ended_by), release_reason_if_last, at);
+  execution.failure_reason = failure.reason;
+  finish(unit, execution, TerminalOutcome::failed, at);
+  return Failed{};
+}
+
 Result<Failed> fail(Unit& unit, const FailExecution& request, Context& at) {
   if (auto ok = check_text("reason", request.reason); !ok) return std::unexpected(ok.error());
   if (auto ok = check_text("category", request.category); !ok) return std::unexpected(ok.error());
@@ -97,17 +111,7 @@ Result<Failed> fail(Unit& unit, const FailExecution& request, Context& at) {
                                .category = truncate_utf8(request.category, kMaxReasonBytes),
                                .ended_by = LeaseEnd::fail,
                                .release_reason = "failed_retry_scheduled"};
-  if (auto retry = schedule_retry(unit, execution, failure, at)) return *retry;
-
-  end_attempt(unit, execution,
-              {.how = AttemptLifecycle::ended_failure,
-               .failure_reason = failure.reason,
-               .failure_category = failure.category},
-              at);
-  release_lease(unit, execution, lease_end(execution, LeaseEnd::fail), "failed_terminal", at);
-  execution.failure_reason = failure.reason;
-  finish(unit, execution, TerminalOutcome::failed, at);
-  return Failed{};
+  return fail_attempt(unit, execution, failure, "failed_terminal", at);
 }
 
 Result<Delayed> delay(Unit& unit, const DelayExecution& request, Context& at) {

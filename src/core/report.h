@@ -21,5 +21,8 @@ struct AttemptFailure {
 };
 std::optional<Failed> schedule_retry(Unit& unit, Execution& execution, const AttemptFailure& failure,
                                      Context& at);
+// The same, or the end of the execution.
+Failed fail_attempt(Unit& unit, Execution& execution, const AttemptFailure& failure,
+                    const std::string& release_reason_if_last, Context& at);
 
 }  // namespace flowfabric::core

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "core/admission.h"
+#include "core/breach.h"
 #include "core/dependency.h"
 #include "core/fairness.h"
 #include "core/flow_cancel.h"
 #include "core/offer.h"
-#include "core/quota.h"
 #include "core/suspension.h"
 
 namespace flowfabric::core {
@@ -113,7 +114,7 @@ void move_to(Unit& unit, Execution& execution, StateVector state, std::string bl
              const Context& at) {
   const PublicState before = execution.state.public_state;
   drop_grant(unit, execution);
-  if (state.ownership_state != OwnershipState::leased) free_slots(unit, execution, at);
+  if (state.ownership_state != OwnershipState::leased) give_back(unit, execution, at);
   settle(unit, execution, state, std::move(blocking_detail), at);
   if (before == execution.state.public_state) return;
   unit.count(execution.lane_id, before, -1);
@@ -267,7 +268,7 @@ bool has_live_attempt(const Execution& execution) {
 void pause_attempt(Unit& unit, Execution& execution, LastLeaseEnd end, const std::string& release_reason,
                    const std::string& suspension, const Context& at) {
   auto& attempt = execution.attempt;
-  if (attempt.attempt_timeout_at_ms) {
+  if (attempt.attempt_timeout_at_ms && !is_stopped_by_budget(execution)) {
     // Time does not run while the attempt is paused; an elapsed timer fires as soon as it goes on.
     attempt.attempt_timeout_left_ms = std::max<std::int64_t>(*attempt.attempt_timeout_at_ms - at.now_ms, 1);
   }

@@ -23,6 +23,31 @@ std::optional<Offer> offer_of(const Execution* execution, std::int64_t route_id)
 
 }  // namespace
 
+Unit::Unit(Loader& loader, const PartitionCounts& partitions) : loader_(loader), partitions_(partitions) {
+  auto drawer = drawers_.begin();
+  for_each_type<Records>([&]<class Record>() { *drawer++ = std::make_unique<Drawer<Record>>(); });
+  auto answers = answers_.begin();
+  for_each_type<Questions>(
+      [&]<class Question>() { *answers++ = std::make_unique<AnswerDrawer<Question>>(); });
+}
+
+Unit::~Unit() = default;
+
+void Unit::purge(const ExecutionId& id) {
+  for_each_type<OwnedRecords>([&]<class Record>() {
+    if constexpr (std::is_same_v<typename Record::Key, ExecutionId>) {
+      if (drawer<Record>().shelf.contains(id)) erase<Record>(id);
+    } else {
+      std::vector<typename Record::Key> changed;
+      for_each_dirty<Record>([&](const Slot<Record>& slot) {
+        if (owner_of(slot.key) == id) changed.push_back(slot.key);
+      });
+      for (const auto& key : changed) erase<Record>(key);
+    }
+  });
+  purged_now_.push_back(id);
+}
+
 void Unit::begin_operation() {
   ++operation_;
   for_each_event([&]<class Event>(std::size_t i) { marks_[i] = appended<Event>().size(); });
@@ -38,8 +63,8 @@ void Unit::keep() {
   // As many claims as there are may find something.
   for (const auto route : reopened_now_) new_offers_[route] = std::numeric_limits<std::uint32_t>::max();
   reopened_now_.clear();
-  for (const auto& saved : std::get<Journal<Execution>>(journals_)) touched_executions_.push_back(saved.slot);
-  for_each_type<Records>([&]<class Record>() { std::get<Journal<Record>>(journals_).clear(); });
+  for (const auto& saved : drawer<Execution>().journal) touched_executions_.push_back(saved.slot);
+  for_each_type<Records>([&]<class Record>() { drawer<Record>().journal.clear(); });
   for (auto& [key, delta] : counts_now_) counts_[key] += delta;
   counts_now_.clear();
   purged_.insert(purged_now_.begin(), purged_now_.end());
@@ -49,13 +74,13 @@ void Unit::keep() {
 
 void Unit::undo() {
   for_each_type<Records>([&]<class Record>() {
-    auto& journal = std::get<Journal<Record>>(journals_);
+    auto& journal = drawer<Record>().journal;
     for (auto it = journal.rbegin(); it != journal.rend(); ++it) {
       it->slot->dirty = it->was_dirty;
       it->slot->changed = std::move(it->before);
       it->slot->touched_by = it->touched_by;
       // What this operation made dirty stands at the end of the list, in the order of the journal.
-      if (!it->was_dirty) std::get<DirtyList<Record>>(dirty_).pop_back();
+      if (!it->was_dirty) drawer<Record>().dirty.pop_back();
     }
     journal.clear();
   });
@@ -179,12 +204,13 @@ std::vector<ExecutionId> Unit::known_offers(std::int64_t route_id, std::uint32_t
 }
 
 std::map<std::int64_t, std::uint32_t> Unit::offers_left() const {
+  const auto& shelf = drawer<Execution>().shelf;
   std::map<std::int64_t, std::uint32_t> left;
   for (const auto& [route_id, book] : books_) {
     std::uint32_t untouched = 0;
     for (const auto& offer : book.known) {
-      const auto it = std::get<Shelf<Execution>>(shelves_).find(offer.execution_id);
-      if (it != std::get<Shelf<Execution>>(shelves_).end() && !it->second.dirty) ++untouched;
+      const auto it = shelf.find(offer.execution_id);
+      if (it != shelf.end() && !it->second.dirty) ++untouched;
     }
     const bool took = std::ranges::any_of(touched_executions_, [&](const Slot<Execution>* slot) {
       return offer_of(slot->stored.get(), route_id) && !offer_of(slot->current(), route_id);
@@ -196,7 +222,7 @@ std::map<std::int64_t, std::uint32_t> Unit::offers_left() const {
 
 bool Unit::has_changes() const {
   bool changed = !counts_.empty() || !purged_.empty() || trim_before_ms_;
-  for_each_type<Records>([&]<class Record>() { changed |= !std::get<DirtyList<Record>>(dirty_).empty(); });
+  for_each_type<Records>([&]<class Record>() { changed |= !drawer<Record>().dirty.empty(); });
   for_each_type<Events>([&]<class Event>() { changed |= !std::get<EventList<Event>>(events_).empty(); });
   return changed;
 }

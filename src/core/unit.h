@@ -77,6 +77,34 @@ struct Slot {
   const Record* current() const { return dirty ? changed.get() : stored.get(); }
 };
 
+// What a batch holds of one kind of record. Each kind has its drawer, reached by its place in `Records`: a
+// unit that named all of their types would be compiled anew by everybody who uses one of them.
+struct AnyDrawer {
+  virtual ~AnyDrawer() = default;
+};
+template <class Record>
+struct Drawer final : AnyDrawer {
+  using Key = typename Record::Key;
+  // How a slot was before the operation changed it.
+  struct Saved {
+    Slot<Record>* slot;
+    bool was_dirty;
+    std::shared_ptr<Record> before;  // only when it was dirty; otherwise the slot's stored value stands
+    std::uint64_t touched_by;
+  };
+  std::unordered_map<Key, Slot<Record>, KeyHash<Key>> shelf;
+  std::vector<Key> wanted;
+  std::vector<Key> locks;
+  std::vector<Saved> journal;
+  std::vector<Slot<Record>*> dirty;
+};
+// The same for the answers to one kind of question.
+template <class Question>
+struct AnswerDrawer final : AnyDrawer {
+  std::map<Question, std::vector<typename Question::Found>> known;
+  std::vector<Question> wanted;
+};
+
 // A place in the order in which work is taken.
 struct Offer {
   std::int64_t order{};
@@ -197,8 +225,8 @@ using Questions =
 
 class Unit {
  public:
-  explicit Unit(Loader& loader, const PartitionCounts& partitions = {})
-      : loader_(loader), partitions_(partitions) {}
+  explicit Unit(Loader& loader, const PartitionCounts& partitions = {});
+  ~Unit();
   Unit(const Unit&) = delete;
   Unit& operator=(const Unit&) = delete;
 
@@ -249,21 +277,7 @@ class Unit {
   }
 
   // Removes the execution with all records that are kept under its key, seen or unseen.
-  void purge(const ExecutionId& id) {
-    boost::mp11::mp_for_each<boost::mp11::mp_transform<std::type_identity, OwnedRecords>>(
-        [&]<class Record>(std::type_identity<Record>) {
-          if constexpr (std::is_same_v<typename Record::Key, ExecutionId>) {
-            if (std::get<Shelf<Record>>(shelves_).contains(id)) erase<Record>(id);
-          } else {
-            std::vector<typename Record::Key> changed;
-            for_each_dirty<Record>([&](const Slot<Record>& slot) {
-              if (owner_of(slot.key) == id) changed.push_back(slot.key);
-            });
-            for (const auto& key : changed) erase<Record>(key);
-          }
-        });
-    purged_now_.push_back(id);
-  }
+  void purge(const ExecutionId& id);
   // Removes events that happened before, in a bounded step; the newest of each log always stays.
   void trim_events(std::int64_t before_ms) { trim_before_ms_ = before_ms; }
 
@@ -291,7 +305,7 @@ class Unit {
 
   template <class Question>
   const std::vector<typename Question::Found>& ask(const Question& question) {
-    auto& answers = std::get<Answers<Question>>(answers_);
+    auto& answers = answers_to<Question>();
     auto it = answers.known.find(question);
     if (it == answers.known.end()) {
       answers.wanted.push_back(question);
@@ -304,7 +318,7 @@ class Unit {
   // Says that it will be asked.
   template <class Question>
   void want_answer(const Question& question) {
-    auto& answers = std::get<Answers<Question>>(answers_);
+    auto& answers = answers_to<Question>();
     if (!answers.known.contains(question)) answers.wanted.push_back(question);
   }
 
@@ -347,7 +361,7 @@ class Unit {
   // Calls f(before, after) for every record the operation has changed so far; either may be null.
   template <class Record, class F>
   void for_each_touched(F&& f) const {
-    for (const auto& saved : std::get<Journal<Record>>(journals_)) {
+    for (const auto& saved : drawer<Record>().journal) {
       f(saved.was_dirty ? saved.before.get() : saved.slot->stored.get(),
         static_cast<const Record*>(saved.slot->changed.get()));
     }
@@ -355,7 +369,7 @@ class Unit {
 
   template <class Record>
   void want(const typename Record::Key& key) {
-    if (!std::get<Shelf<Record>>(shelves_).contains(key)) wanted<Record>().push_back(key);
+    if (!drawer<Record>().shelf.contains(key)) wanted<Record>().push_back(key);
   }
 
   void want_routes(const std::string& lane) {
@@ -380,30 +394,30 @@ class Unit {
 
   template <class Record>
   std::vector<typename Record::Key>& wanted() {
-    return std::get<Wanted<Record>>(wanted_).keys;
+    return drawer<Record>().wanted;
   }
   // Shared records that are to be changed: to be locked, and put with `put_locked`.
   template <class Record>
   std::vector<typename Record::Key>& wanted_locks() {
     static_assert(is_shared<Record>);
-    return std::get<Wanted<Record>>(wanted_).locks;
+    return drawer<Record>().locks;
   }
   std::vector<OfferScan>& wanted_offers() { return wanted_offers_; }
   std::vector<std::string>& wanted_routes() { return wanted_routes_; }
 
   template <class Question>
   std::vector<Question>& wanted_answers() {
-    return std::get<Answers<Question>>(answers_).wanted;
+    return answers_to<Question>().wanted;
   }
   template <class Question>
   void put_answer(const Question& question, std::vector<typename Question::Found> found) {
-    std::get<Answers<Question>>(answers_).known.insert_or_assign(question, std::move(found));
+    answers_to<Question>().known.insert_or_assign(question, std::move(found));
   }
 
   // Puts down what the store has under `key`: a record, or nothing. What the batch already holds stays.
   template <class Record>
   void put(const typename Record::Key& key, std::shared_ptr<const Record> record) {
-    auto [it, fresh] = std::get<Shelf<Record>>(shelves_).try_emplace(key);
+    auto [it, fresh] = drawer<Record>().shelf.try_emplace(key);
     if (!fresh) return;
     it->second.key = key;
     it->second.stored = std::move(record);
@@ -411,7 +425,7 @@ class Unit {
   // What it is now that nobody else can change it.
   template <class Record>
   void put_locked(const typename Record::Key& key, std::shared_ptr<const Record> record) {
-    auto& slot = std::get<Shelf<Record>>(shelves_)[key];
+    auto& slot = drawer<Record>().shelf[key];
     slot.key = key;
     slot.locked = true;
     if (!slot.dirty) slot.stored = std::move(record);
@@ -423,7 +437,7 @@ class Unit {
   // What the batch holds under the key, loaded or changed; null: nothing, or nobody has asked.
   template <class Record>
   std::shared_ptr<const Record> held(const typename Record::Key& key) const {
-    const auto& shelf = std::get<Shelf<Record>>(shelves_);
+    const auto& shelf = drawer<Record>().shelf;
     const auto it = shelf.find(key);
     if (it == shelf.end()) return nullptr;
     return it->second.dirty ? it->second.changed : it->second.stored;
@@ -432,7 +446,7 @@ class Unit {
   // Calls f(slot) for every record the batch changed, in the order of first change.
   template <class Record, class F>
   void for_each_dirty(F&& f) const {
-    for (const Slot<Record>* slot : std::get<DirtyList<Record>>(dirty_)) {
+    for (const Slot<Record>* slot : drawer<Record>().dirty) {
       if (slot->dirty) f(*slot);
     }
   }
@@ -463,33 +477,21 @@ class Unit {
   bool has_changes() const;
 
  private:
-  template <class Record>
-  using Shelf = std::unordered_map<typename Record::Key, Slot<Record>, KeyHash<typename Record::Key>>;
-  template <class Record>
-  struct Wanted {
-    std::vector<typename Record::Key> keys;
-    std::vector<typename Record::Key> locks;
-  };
-  template <class Record>
-  struct Saved {
-    Slot<Record>* slot;
-    bool was_dirty;
-    std::shared_ptr<Record> before;  // only when it was dirty; otherwise the slot's stored value stands
-    std::uint64_t touched_by;
-  };
-  template <class Record>
-  using Journal = std::vector<Saved<Record>>;
-  template <class Record>
-  using DirtyList = std::vector<Slot<Record>*>;
-  template <template <class> class Of, class List>
-  using TupleOf = boost::mp11::mp_rename<boost::mp11::mp_transform<Of, List>, std::tuple>;
   template <class Event>
   using EventList = std::vector<Event>;
+
+  template <class Record>
+  Drawer<Record>& drawer() {
+    return static_cast<Drawer<Record>&>(*drawers_[boost::mp11::mp_find<Records, Record>::value]);
+  }
+  template <class Record>
+  const Drawer<Record>& drawer() const {
+    return static_cast<const Drawer<Record>&>(*drawers_[boost::mp11::mp_find<Records, Record>::value]);
+  }
   template <class Question>
-  struct Answers {
-    std::map<Question, std::vector<typename Question::Found>> known;
-    std::vector<Question> wanted;
-  };
+  AnswerDrawer<Question>& answers_to() {
+    return static_cast<AnswerDrawer<Question>&>(*answers_[boost::mp11::mp_find<Questions, Question>::value]);
+  }
 
   // What is known of one route's offers: all of them up to `horizon`, and those this batch made.
   struct OfferBook {
@@ -501,7 +503,7 @@ class Unit {
 
   template <class Record>
   Slot<Record>& slot_of(const typename Record::Key& key) {
-    auto& shelf = std::get<Shelf<Record>>(shelves_);
+    auto& shelf = drawer<Record>().shelf;
     auto it = shelf.find(key);
     if (it == shelf.end()) {
       wanted<Record>().push_back(key);
@@ -523,12 +525,12 @@ class Unit {
     const auto copy = [](const Record* record) {
       return record ? std::make_shared<Record>(*record) : std::shared_ptr<Record>();
     };
-    std::get<Journal<Record>>(journals_).push_back({&slot, slot.dirty, slot.changed, slot.touched_by});
+    drawer<Record>().journal.push_back({&slot, slot.dirty, slot.changed, slot.touched_by});
     slot.touched_by = operation_;
     slot.changed = copy(slot.current());
     if (slot.dirty) return;
     slot.dirty = true;
-    std::get<DirtyList<Record>>(dirty_).push_back(&slot);
+    drawer<Record>().dirty.push_back(&slot);
   }
 
   void load_now();
@@ -537,18 +539,15 @@ class Unit {
 
   Loader& loader_;
   PartitionCounts partitions_;
-  TupleOf<Shelf, Records> shelves_;
-  TupleOf<Wanted, Records> wanted_;
-  TupleOf<Journal, Records> journals_;
-  TupleOf<DirtyList, Records> dirty_;
-  TupleOf<EventList, Events> events_;
+  std::array<std::unique_ptr<AnyDrawer>, boost::mp11::mp_size<Records>::value> drawers_;
+  std::array<std::unique_ptr<AnyDrawer>, boost::mp11::mp_size<Questions>::value> answers_;
+  boost::mp11::mp_rename<boost::mp11::mp_transform<EventList, Events>, std::tuple> events_;
   // Sizes of the event lists when the operation began.
   std::array<std::size_t, boost::mp11::mp_size<Events>::value> marks_{};
   std::vector<ExecutionId> purged_now_;
   std::unordered_set<ExecutionId> purged_;
   std::optional<std::int64_t> trim_before_ms_;
   std::vector<std::int64_t> reopened_now_;
-  TupleOf<Answers, Questions> answers_;
   std::vector<std::pair<LaneCountKey, std::int64_t>> counts_now_;
   std::map<LaneCountKey, std::int64_t> counts_;
   std::map<std::int64_t, std::uint32_t> new_offers_;

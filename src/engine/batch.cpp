@@ -69,7 +69,8 @@ class BatchRun {
   // False: it met a record that is not loaded, and has to run again.
   bool run_one(std::size_t index) {
     auto& operation = operations_[index];
-    core::Context at{now_ms_, Random(operation.seed), settings_.partitions, settings_.retention_ms};
+    core::Context at{now_ms_, Random(operation.seed), settings_.partitions, settings_.retention_ms,
+                     settings_.budget_grace_ms};
     unit_.begin_operation();
     try {
       const auto outcome = operation.run(unit_, at);

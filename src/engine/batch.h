@@ -28,6 +28,7 @@ struct BatchResult {
 struct BatchSettings {
   PartitionCounts partitions{};
   std::int64_t retention_ms{};
+  std::int64_t budget_grace_ms{};
 };
 
 Error damaged(const core::MissingRecord& missing);

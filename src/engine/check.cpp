@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "core/check.h"
+#include "core/limit_check.h"
 #include "core/suspension.h"
 #include "core/suspension_check.h"
 #include "core/tags.h"
@@ -79,10 +80,9 @@ class Check {
                        &Check::check_table<DependencyDispatch>,
                        &Check::check_table<HmacKey>,
                        &Check::check_table<Keystore>,
-                       &Check::check_table<Budget>,
+                       &Check::check_table<Breach>,
                        &Check::check_table<UsageDedup>,
                        &Check::check_table<Spend>,
-                       &Check::check_table<QuotaPolicy>,
                        &Check::check_table<QuotaAdmission>,
                        &Check::check_table<ScopeLimits>,
                        &Check::check_table<LaneClock>}) {
@@ -93,7 +93,9 @@ class Check {
       if (auto ok = (this->*check)(); !ok) return std::unexpected(ok.error());
     }
     if (auto ok = check_keystore(); !ok) return std::unexpected(ok.error());
-    if (auto ok = check_flows(); !ok) return std::unexpected(ok.error());
+    if (auto ok = check_each<Flow>(kFlowPage, "flow "); !ok) return std::unexpected(ok.error());
+    if (auto ok = check_each<Budget>(kFlowPage, "budget "); !ok) return std::unexpected(ok.error());
+    if (auto ok = check_each<QuotaPolicy>(kPage, "quota policy "); !ok) return std::unexpected(ok.error());
     if (auto ok = check_counts(); !ok) return std::unexpected(ok.error());
     return std::move(report_);
   }
@@ -326,26 +328,52 @@ class Check {
     return {};
   }
 
-  // Every flow with its members, edges and joins, as they are at one moment.
-  Result<void> check_flows() {
-    std::optional<FlowKey> after;
+  static std::string name_of(const FlowKey& key) { return key.flow_id.to_string(); }
+  static std::string name_of(const BudgetKey& key) { return key.budget_id.to_string(); }
+  static std::string name_of(const QuotaPolicyKey& key) { return key.quota_policy_id.to_string(); }
+
+  // Every record of a table with what belongs to it, as they are at one moment.
+  template <class Record>
+  Result<void> check_each(std::size_t page, const std::string& what) {
+    std::optional<typename Record::Key> after;
     for (bool more = true; more;) {
-      std::vector<std::pair<FlowKey, std::vector<std::string>>> faulty;
+      std::vector<std::pair<typename Record::Key, std::vector<std::string>>> faulty;
       auto read = readers_.read([&](Reading& reading) -> Result<void> {
-        const auto keys = reading.session.keys_after<Flow>(after, kFlowPage);
+        const auto keys = reading.session.keys_after<Record>(after, page);
         for (const auto& key : keys) {
           if (auto wrong = faults_of(reading, key); !wrong.empty())
             faulty.emplace_back(key, std::move(wrong));
         }
         report_.records += keys.size();
-        more = keys.size() == kFlowPage;
+        more = keys.size() == page;
         if (more) after = keys.back();
         return {};
       });
       if (!read) return read;
-      for (const auto& [key, wrong] : faulty) note_all(key, "flow " + key.flow_id.to_string(), wrong);
+      for (const auto& [key, wrong] : faulty) note_all(key, what + name_of(key), wrong);
     }
     return {};
+  }
+
+  std::vector<std::string> readable_faults_of(Reading& reading, const BudgetKey& key) {
+    core::BudgetNeighbourhood found{.budget = reading.find<Budget>(key)};
+    if (!found.budget) return {};  // removed since
+    std::optional<ExecutionId> after;
+    for (bool more = true; more;) {
+      const auto entries = reading.ask(core::SpendingOf{key.budget_id, after, kPage});
+      for (const auto& entry : entries) reading.unit.want<Spend>(entry);
+      reading.session.load(reading.unit);
+      for (const auto& entry : entries) found.ledger.push_back(&reading.unit.require<Spend>(entry));
+      more = entries.size() == kPage;
+      if (more) after = owner_of(entries.back());
+    }
+    return core::faults(found);
+  }
+
+  std::vector<std::string> readable_faults_of(Reading& reading, const QuotaPolicyKey& key) {
+    const auto* policy = reading.find<QuotaPolicy>(key);
+    if (!policy) return {};  // removed since
+    return core::faults(core::QuotaNeighbourhood{policy, reading.ask(core::SlotsOf{key}).size()});
   }
 
   std::vector<std::string> readable_faults_of(Reading& reading, const FlowKey& key) {
@@ -353,9 +381,7 @@ class Check {
     if (!found.flow) return {};  // removed since
     found.edges = reading.session.edges_of(key);
     found.joins = reading.session.joins_of(key);
-    reading.unit.want_answer(core::MembersOf{key.flow_id});
-    reading.session.load(reading.unit);
-    const auto members = reading.unit.ask(core::MembersOf{key.flow_id});
+    const auto members = reading.ask(core::MembersOf{key.flow_id});
     for (const auto& member : members) {
       const auto& id = member.execution_id;
       reading.unit.want<Execution>(id);

@@ -201,6 +201,12 @@ inline auto apply(core::Unit& unit, const ResetBudget& request, core::Context& a
 inline auto apply(core::Unit& unit, const SetBudgetLimits& request, core::Context& at) {
   return core::set_limits(unit, request, at);
 }
+inline auto apply(core::Unit& unit, const DeleteBudget& request, core::Context& at) {
+  return core::delete_budget(unit, request, at);
+}
+inline auto apply(core::Unit& unit, const DeleteQuotaPolicy& request, core::Context& at) {
+  return core::delete_quota_policy(unit, request, at);
+}
 inline auto apply(core::Unit& unit, const AttachBudget& request, core::Context& at) {
   return core::attach(unit, request, at);
 }

@@ -30,8 +30,8 @@ Result<void> check_options(const EngineOptions& options) {
   const bool usable = options.max_queued_operations > 0 && options.max_batch > 0 &&
                       options.operation_deadline.count() > 0 && options.clock_interval.count() >= 0 &&
                       options.retention.count() >= 0 && options.event_retention.count() >= 0 &&
-                      options.flow_partitions > 0 && options.budget_partitions > 0 &&
-                      options.quota_partitions > 0;
+                      options.budget_grace.count() >= 0 && options.flow_partitions > 0 &&
+                      options.budget_partitions > 0 && options.quota_partitions > 0;
   if (!usable) {
     return fail_with(ErrorCode::invalid_input, "engine options",
                      "Queue bounds, batch size, deadline and partition counts must be greater than zero.");
@@ -414,16 +414,21 @@ FLOWFABRIC_OPERATION(RecordSpend)
 FLOWFABRIC_OPERATION(ReleaseBudget)
 FLOWFABRIC_OPERATION(ResetBudget)
 FLOWFABRIC_OPERATION(SetBudgetLimits)
+FLOWFABRIC_OPERATION(DeleteBudget)
 FLOWFABRIC_OPERATION(AttachBudget)
 FLOWFABRIC_OPERATION(DetachBudget)
 FLOWFABRIC_OPERATION(CreateQuotaPolicy)
+FLOWFABRIC_OPERATION(DeleteQuotaPolicy)
 FLOWFABRIC_OPERATION(CheckAdmission)
 FLOWFABRIC_OPERATION(ReleaseAdmission)
 FLOWFABRIC_OPERATION(AttachQuotaPolicy)
 FLOWFABRIC_OPERATION(DetachQuotaPolicy)
 FLOWFABRIC_OPERATION(ReadBudget)
+FLOWFABRIC_OPERATION(ListBudgets)
+FLOWFABRIC_OPERATION(ListBreaches)
 FLOWFABRIC_OPERATION(ListSpending)
 FLOWFABRIC_OPERATION(ReadQuotaPolicy)
+FLOWFABRIC_OPERATION(ListQuotaPolicies)
 FLOWFABRIC_OPERATION(ExplainWaiting)
 #undef FLOWFABRIC_OPERATION
 

@@ -324,7 +324,9 @@ Result<LanePage> answer(Readers& readers, const ListLanes& request) {
                                                      ? std::nullopt
                                                      : std::optional(waiting[0].first.created_at_ms),
                             .registered_at = lane.registered_at_ms,
-                            .registered_by = lane.registered_by});
+                            .registered_by = lane.registered_by,
+                            .fair_by = lane.fair_by,
+                            .max_concurrent_per_key = lane.max_concurrent_per_key});
     }
     if (more) page.next_cursor = keys.back().lane_id;
     return page;

@@ -31,6 +31,12 @@ struct Reading {
     find<Record>(key);
     return unit.require<Record>(key);
   }
+  template <class Question>
+  std::vector<typename Question::Found> ask(const Question& question) {
+    unit.want_answer(question);
+    session.load(unit);
+    return unit.ask(question);
+  }
 };
 
 class Readers {

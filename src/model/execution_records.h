@@ -114,7 +114,9 @@ struct Execution {
   // Its own limits; those of its flow, lane and tenant count as well (core/admission.h).
   std::string budget_ids;  // comma-joined
   std::optional<QuotaPolicyId> quota_policy_id;
-  std::string admitted_by;         // the quota policies of which it holds a slot, comma-joined
+  // What it gives back when its lease ends, comma-joined: quota policies of which it holds a slot, and (after
+  // `b:`) budgets of which something is set aside for it.
+  std::string admitted_by;
   std::optional<Uuid> blocked_on;  // the budget or quota policy that holds it back
   // In a lane that shares fairly (core/fairness.h): its key, and its place in line while it has one.
   std::optional<std::string> fair_key;

@@ -14,13 +14,15 @@
 
 namespace flowfabric {
 
-// A list of ids in one column: comma-joined, in the order given.
+// A list of ids in one column: comma-joined, in the order given. Those that begin otherwise are left out.
 template <class Id>
-std::vector<Id> split_ids(std::string_view joined) {
+std::vector<Id> split_ids(std::string_view joined, std::string_view beginning = "") {
   std::vector<Id> ids;
   while (!joined.empty()) {
     const auto comma = std::min(joined.find(','), joined.size());
-    if (const auto id = Id::parse(joined.substr(0, comma))) ids.push_back(*id);
+    const auto item = joined.substr(0, comma);
+    const auto id = item.starts_with(beginning) ? Id::parse(item.substr(beginning.size())) : std::nullopt;
+    if (id) ids.push_back(*id);
     joined.remove_prefix(std::min(comma + 1, joined.size()));
   }
   return ids;
@@ -64,6 +66,8 @@ struct Budget {
   Amounts hard_limits;
   Amounts soft_limits;
   Amounts current_usage;
+  Amounts reserve_per_claim;
+  Amounts reserved;
   std::uint64_t breach_count{};
   std::uint64_t soft_breach_count{};
   std::optional<std::int64_t> last_breach_at_ms;
@@ -75,15 +79,46 @@ struct Budget {
   std::int64_t updated_at_ms{};
   bool has_blocked{false};  // something may be held back by it
   Recheck recheck;
+  std::optional<std::int64_t> deleted_at_ms;   // since then it only remembers that its id was in use
   std::optional<std::int64_t> next_due_at_ms;  // of its reset, or of a look at what it holds back
   bool operator==(const Budget&) const = default;
 };
 BOOST_DESCRIBE_STRUCT(Budget, (),
                       (partition_key, budget_id, scope_type, scope_id, enforcement_mode, on_hard_limit,
                        on_soft_limit, reset_interval_ms, hard_limits, soft_limits, current_usage,
-                       breach_count, soft_breach_count, last_breach_at_ms, last_breach_dim, reset_count,
-                       last_reset_at_ms, next_reset_at_ms, created_at_ms, updated_at_ms, has_blocked, recheck,
-                       next_due_at_ms))
+                       reserve_per_claim, reserved, breach_count, soft_breach_count, last_breach_at_ms,
+                       last_breach_dim, reset_count, last_reset_at_ms, next_reset_at_ms, created_at_ms,
+                       updated_at_ms, has_blocked, recheck, deleted_at_ms, next_due_at_ms))
+
+struct BreachKey {
+  std::uint16_t partition_key{};
+  BudgetId budget_id;
+  std::uint32_t place{};  // of a ring: the latest takes that of the oldest
+  auto operator<=>(const BreachKey&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(BreachKey, (), (partition_key, budget_id, place))
+
+struct Breach {
+  static constexpr const char* table = "ff_budget_breach";
+  using Key = BreachKey;
+  Key key() const { return {partition_key, budget_id, place}; }
+
+  std::uint16_t partition_key{};
+  BudgetId budget_id;
+  std::uint32_t place{};
+  std::uint64_t breach_number{};
+  std::int64_t occurred_at_ms{};
+  UsageOutcome kind{};
+  std::string dimension;
+  std::uint64_t reported{};
+  std::uint64_t counted{};
+  std::uint64_t limit_then{};
+  std::string execution;  // empty: nobody has said
+  bool operator==(const Breach&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(Breach, (),
+                      (partition_key, budget_id, place, breach_number, occurred_at_ms, kind, dimension,
+                       reported, counted, limit_then, execution))
 
 struct UsageDedupKey {
   std::uint16_t partition_key{};
@@ -116,7 +151,8 @@ struct SpendKey {
 };
 BOOST_DESCRIBE_STRUCT(SpendKey, (), (partition_key, execution_id, budget_id))
 
-// What an execution has spent of a budget since one of its resets; void after the next.
+// What an execution has spent of a budget since one of its resets; void after the next. And what was set
+// aside for it while it runs.
 struct Spend {
   static constexpr const char* table = "ff_budget_usage_by_exec";
   using Key = SpendKey;
@@ -127,10 +163,12 @@ struct Spend {
   BudgetId budget_id;
   std::uint64_t reset_count{};
   Amounts spent;
+  Amounts reserved;
   std::int64_t updated_at_ms{};
   bool operator==(const Spend&) const = default;
 };
-BOOST_DESCRIBE_STRUCT(Spend, (), (partition_key, execution_id, budget_id, reset_count, spent, updated_at_ms))
+BOOST_DESCRIBE_STRUCT(Spend, (),
+                      (partition_key, execution_id, budget_id, reset_count, spent, reserved, updated_at_ms))
 
 struct QuotaPolicyKey {
   std::uint16_t partition_key{};
@@ -159,6 +197,7 @@ struct QuotaPolicy {
   std::optional<std::int64_t> last_rank;
   bool has_blocked{false};  // something may be held back by it
   Recheck recheck;
+  bool is_deleted{false};                       // it lets everything through, and goes when it is empty
   std::optional<std::int64_t> reconcile_at_ms;  // when the counts are compared with the admissions, if any
   std::optional<std::int64_t> next_due_at_ms;
   bool operator==(const QuotaPolicy&) const = default;
@@ -166,7 +205,8 @@ struct QuotaPolicy {
 BOOST_DESCRIBE_STRUCT(QuotaPolicy, (),
                       (partition_key, quota_policy_id, requests_per_window_seconds, max_requests_per_window,
                        active_concurrency_cap, jitter_ms, active_concurrency, window_count, created_at_ms,
-                       lane_id, fair_key, last_rank, has_blocked, recheck, reconcile_at_ms, next_due_at_ms))
+                       lane_id, fair_key, last_rank, has_blocked, recheck, is_deleted, reconcile_at_ms,
+                       next_due_at_ms))
 
 struct QuotaAdmissionKey {
   std::uint16_t partition_key{};

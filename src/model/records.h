@@ -21,8 +21,8 @@ using Records =
     boost::mp11::mp_list<Execution, ExecutionSpec, Attempt, ExecutionTag, Grant, Lane, Route, Group,
                          CreateDedup, Worker, BulkJob, Flow, Edge, EdgeGroup, PendingCancelGroup,
                          CancelBacklog, CancelBacklogMember, DependencyDispatch, Suspension, PastSuspension,
-                         Waitpoint, Signal, SignalDedup, SuspendDedup, HmacKey, Keystore, Budget, UsageDedup,
-                         Spend, QuotaPolicy, QuotaAdmission, ScopeLimits, LaneClock>;
+                         Waitpoint, Signal, SignalDedup, SuspendDedup, HmacKey, Keystore, Budget, Breach,
+                         UsageDedup, Spend, QuotaPolicy, QuotaAdmission, ScopeLimits, LaneClock>;
 using Events = boost::mp11::mp_list<LeaseEvent, CompletionEvent, OperatorEvent, WorkerEvent, SignalEvent>;
 
 // Records with a clock of their own.
@@ -62,10 +62,10 @@ inline constexpr bool is_shared = boost::mp11::mp_contains<SharedRecords, Record
 template <class Record>
 inline constexpr bool is_held = std::is_same_v<Record, Flow>;
 // Whoever reads or changes one of these holds the lock of its execution; of an edge, of its upstream; of a
-// spend, of its budget.
+// spend or a breach, of its budget.
 using GuardedRecords =
     boost::mp11::mp_list<ExecutionSpec, Attempt, ExecutionTag, Grant, Edge, CancelBacklogMember, Suspension,
-                         PastSuspension, Waitpoint, Signal, SignalDedup, SuspendDedup, Spend>;
+                         PastSuspension, Waitpoint, Signal, SignalDedup, SuspendDedup, Spend, Breach>;
 template <class Record>
 inline constexpr bool is_guarded = boost::mp11::mp_contains<GuardedRecords, Record>::value;
 

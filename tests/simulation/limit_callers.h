@@ -29,13 +29,14 @@ class LimitCallers {
       case 2:
       case 3:
       case 4:
-        return report();
+        return report(execution);
       case 5:
       case 6:
         return spend(execution);
       case 7:
         return ReleaseBudget{some_budget(), execution};
       case 8:
+        if (dice_.chance(3)) return DeleteBudget{some_budget()};
         return ResetBudget{some_budget()};
       case 9:
         return SetBudgetLimits{some_budget(), {{"tokens", amount()}}, {}};
@@ -44,6 +45,7 @@ class LimitCallers {
       case 11:
         return detach(execution, lane);
       case 12:
+        if (dice_.chance(3)) return DeleteQuotaPolicy{some_quota()};
         if (dice_.chance(50)) return ReleaseAdmission{some_quota(), execution};
         return CheckAdmission{some_quota(), execution};
       default:
@@ -87,8 +89,15 @@ class LimitCallers {
     if (request.scope_type == "tenant") request.scope_id = "team";
     if (dice_.chance(20)) request.enforcement_mode = "advisory";
     if (dice_.chance(60)) request.reset_interval_ms = static_cast<std::uint64_t>(dice_.between(500, 5000));
+    request.on_hard_limit = action();
+    request.on_soft_limit = dice_.chance(70) ? "warn" : action();
+    if (dice_.chance(40)) request.reserve_per_claim = {{"tokens", amount() / 8}};
     if (dice_.chance(5)) request.hard_limits.pop_back();
     return request;
+  }
+  std::string action() {
+    return dice_.pick<std::string>({"fail", "reject", "suspend", "suspend", "reroute_fallback", "close_scope",
+                                    "deny_child", "cancel_pending", "dance"});
   }
   Request create_quota() {
     return CreateQuotaPolicy{.quota_policy_id = quota(dice_.below(kEach)),
@@ -97,13 +106,14 @@ class LimitCallers {
                              .max_concurrent = static_cast<std::uint64_t>(dice_.below(3) * 4),
                              .jitter_ms = static_cast<std::uint64_t>(dice_.below(2) * 100)};
   }
-  Request report() {
+  Request report(const ExecutionId& execution) {
     ReportUsage request{.budget_id = some_budget(), .dimensions = {"tokens"}, .deltas = {amount() / 8}};
     if (dice_.chance(30)) {
       request.dimensions.push_back(dice_.pick<std::string>({"cost", "else", "tokens"}));
       request.deltas.push_back(1);
     }
     if (dice_.chance(30)) request.dedup_key = dice_.name("u-", 5);
+    if (dice_.chance(50)) request.execution_id = execution;
     return request;
   }
   Request spend(const ExecutionId& execution) {

@@ -31,8 +31,17 @@ inline void check_limits(const State& state) {
   for (const auto& [key, policy] : state.rows<QuotaPolicy>()) {
     if (policy.has_blocked) watched.insert(key.quota_policy_id.uuid);
   }
+  std::map<BudgetId, Amounts> reserved;
+  for (const auto& [key, spend] : state.rows<Spend>()) {
+    EXPECT_FALSE(spend.spent.empty() && spend.reserved.empty()) << "an entry of nothing";
+    for (const auto& [dimension, amount] : spend.reserved) reserved[key.budget_id][dimension] += amount;
+  }
+  for (const auto& [key, budget] : state.rows<Budget>()) {
+    EXPECT_EQ(budget.reserved, reserved[key.budget_id]) << key.budget_id.to_string();
+  }
   for (const auto& [id, execution] : state.rows<Execution>()) {
-    if (execution.blocked_on) {
+    const bool runs = execution.state.ownership_state == OwnershipState::leased;
+    if (execution.blocked_on && !runs) {
       EXPECT_TRUE(watched.contains(*execution.blocked_on)) << id.to_string() << " would wait for ever";
     }
   }

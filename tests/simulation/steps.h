@@ -41,8 +41,8 @@ using Requests = boost::mp11::mp_list<
     CancelFlow, AckCancelMember, WaitForChildren, PromoteBlocked, SuspendExecution, CreateWaitpoint,
     DeliverSignal, DeliverApprovalSignal, ResumeExecution, CloseWaitpoint, SeedWaitpointSecret,
     RotateWaitpointSecret, CreateBudget, ReportUsage, RecordSpend, ReleaseBudget, ResetBudget,
-    SetBudgetLimits, AttachBudget, DetachBudget, CreateQuotaPolicy, CheckAdmission, ReleaseAdmission,
-    AttachQuotaPolicy, DetachQuotaPolicy, SetLaneFairness, RunDue>;
+    SetBudgetLimits, DeleteBudget, AttachBudget, DetachBudget, CreateQuotaPolicy, DeleteQuotaPolicy,
+    CheckAdmission, ReleaseAdmission, AttachQuotaPolicy, DetachQuotaPolicy, SetLaneFairness, RunDue>;
 
 template <class Request>
 using AnswerTo = Result<typename Request::Answer>;

@@ -9,7 +9,7 @@ comment on column ff_exec_core.budget_ids is 'its own budgets, comma-joined';
 alter table ff_exec_core add column quota_policy_id uuid;
 comment on column ff_exec_core.quota_policy_id is 'its own quota policy';
 alter table ff_exec_core add column admitted_by text;
-comment on column ff_exec_core.admitted_by is 'the quota policies of which it holds a slot, comma-joined';
+comment on column ff_exec_core.admitted_by is 'quota policies of which it holds a slot, and budgets (b:) of which something is set aside for it';
 alter table ff_exec_core add column blocked_on uuid;
 comment on column ff_exec_core.blocked_on is 'the budget or quota policy that holds it back';
 alter table ff_exec_core add column fair_key text;
@@ -38,6 +38,8 @@ create table ff_budget_policy (
   hard_limits jsonb, -- by dimension; 0 is none
   soft_limits jsonb, -- by dimension; 0 is none
   current_usage jsonb, -- by dimension, since the last reset
+  reserve_per_claim jsonb, -- what is set aside for what is handed out
+  reserved jsonb, -- what is set aside now
   breach_count bigint not null, -- reports over a hard limit
   soft_breach_count bigint not null, -- reports over a soft limit
   last_breach_at_ms bigint, -- since the last reset
@@ -51,11 +53,28 @@ create table ff_budget_policy (
   recheck_at_ms bigint, -- when to look at what it holds back
   recheck_after_ms bigint, -- where that look goes on: the last one seen was created then
   recheck_after_id text, -- and this was its id
+  deleted_at_ms bigint, -- it only remembers that its id was in use
   next_due_at_ms bigint, -- the earlier of its reset and that look
   primary key (partition_key, budget_id)
 );
 create index ff_budget_policy_due on ff_budget_policy (next_due_at_ms)
   where next_due_at_ms is not null;
+
+-- The latest reports over a limit.
+create table ff_budget_breach (
+  partition_key integer not null, -- of the budget
+  budget_id uuid not null, -- ff_budget_policy
+  place bigint not null, -- of a ring: the latest takes that of the oldest
+  breach_number bigint not null, -- counted from 1
+  occurred_at_ms bigint not null, -- when
+  kind text not null, -- soft_breach or hard_breach
+  dimension text not null, -- in which dimension
+  reported bigint not null, -- what was spent, or would have been
+  counted bigint not null, -- what was counted then
+  limit_then bigint not null, -- the limit at that time
+  execution text, -- who has spent it, if that was said
+  primary key (partition_key, budget_id, place)
+);
 
 -- Keys of reports that were counted.
 create table ff_budget_usage_dedup (
@@ -76,6 +95,7 @@ create table ff_budget_usage_by_exec (
   budget_id uuid not null, -- ff_budget_policy
   reset_count bigint not null, -- of the budget when it was spent; void after the next
   spent jsonb, -- by dimension
+  reserved jsonb, -- set aside for it while it runs
   updated_at_ms bigint not null, -- when
   primary key (partition_key, execution_id, budget_id)
 );
@@ -99,6 +119,7 @@ create table ff_quota_policy (
   recheck_at_ms bigint, -- when to look at what it holds back
   recheck_after_ms bigint, -- where that look goes on: the last one seen was created then
   recheck_after_id text, -- and this was its id
+  is_deleted boolean, -- it lets everything through, and goes when it is empty
   reconcile_at_ms bigint, -- when the counts are compared with the admissions
   next_due_at_ms bigint, -- the earliest of its times
   primary key (partition_key, quota_policy_id)

@@ -6,7 +6,7 @@ namespace flowfabric::store::sqlite {
 const char* const kLimitSchema = R"sql(
 alter table ff_exec_core add column budget_ids text;       -- its own budgets, comma-joined
 alter table ff_exec_core add column quota_policy_id blob;  -- its own quota policy
-alter table ff_exec_core add column admitted_by text;      -- the quota policies of which it holds a slot
+alter table ff_exec_core add column admitted_by text;      -- quota policies of which it holds a slot; b: before a budget's
 alter table ff_exec_core add column blocked_on blob;       -- the budget or quota policy that holds it back
 alter table ff_exec_core add column fair_key text;         -- of a lane that shares fairly
 alter table ff_exec_core add column fair_rank integer;     -- its place in line there
@@ -29,6 +29,8 @@ create table ff_budget_policy (
   hard_limits       text,
   soft_limits       text,
   current_usage     text,
+  reserve_per_claim text,
+  reserved          text,
   breach_count      integer,
   soft_breach_count integer,
   last_breach_at_ms integer,
@@ -42,11 +44,28 @@ create table ff_budget_policy (
   recheck_at_ms     integer,
   recheck_after_ms  integer,
   recheck_after_id  text,
+  deleted_at_ms     integer,
   next_due_at_ms    integer,
   primary key (partition_key, budget_id)
 );
 create index ff_budget_policy_due on ff_budget_policy (next_due_at_ms)
   where next_due_at_ms is not null;
+
+-- The latest reports over a limit.
+create table ff_budget_breach (
+  partition_key  integer,
+  budget_id      blob,
+  place          integer,
+  breach_number  integer,
+  occurred_at_ms integer,
+  kind           text,
+  dimension      text,
+  reported       integer,
+  counted        integer,
+  limit_then     integer,
+  execution      text,
+  primary key (partition_key, budget_id, place)
+) without rowid;
 
 -- Keys of reports that were counted.
 create table ff_budget_usage_dedup (
@@ -67,6 +86,7 @@ create table ff_budget_usage_by_exec (
   budget_id     blob,
   reset_count   integer,
   spent         text,
+  reserved      text,
   updated_at_ms integer,
   primary key (partition_key, execution_id, budget_id)
 ) without rowid;
@@ -90,6 +110,7 @@ create table ff_quota_policy (
   recheck_at_ms               integer,
   recheck_after_ms            integer,
   recheck_after_id            text,
+  is_deleted                  integer,
   reconcile_at_ms             integer,
   next_due_at_ms              integer,
   primary key (partition_key, quota_policy_id)
