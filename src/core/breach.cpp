@@ -9,11 +9,12 @@ namespace {
 
 constexpr std::uint32_t kFetchedPlaces = 50;
 
-std::vector<BreachKey> places_from(const BudgetKey& budget, std::uint32_t first) {
+// The place and those around it: who comes next in the batch will need the next one.
+std::vector<BreachKey> places_around(const BreachKey& key) {
   std::vector<BreachKey> keys;
-  for (std::uint32_t place = first; place < first + kFetchedPlaces; ++place) {
-    keys.push_back(
-        {budget.partition_key, budget.budget_id, static_cast<std::uint32_t>(place % kKeptBreaches)});
+  const auto first = key.place - key.place % kFetchedPlaces;
+  for (auto place = first; place < first + kFetchedPlaces; ++place) {
+    keys.push_back({key.partition_key, key.budget_id, place});
   }
   return keys;
 }
@@ -32,8 +33,7 @@ void remember(Unit& unit, const Budget& budget, const UsageReport& report, std::
                       .counted = report.current_usage,
                       .limit_then = report.limit,
                       .execution = by ? by->to_string() : ""};
-  // Who comes next in the batch will need the next place.
-  unit.fetch<Breach>(places_from(budget.key(), breach.place));
+  unit.fetch<Breach>(places_around(breach.key()));
   if (unit.find<Breach>(breach.key()))
     unit.edit<Breach>(breach.key()) = breach;
   else

@@ -234,6 +234,19 @@ class Model {
   }
   void happened(const DelayExecution& request, const Delayed&) { ends_lease(request); }
 
+  // A budget may stop the attempt that has passed one of its limits, and the answer does not say so.
+  void spent(const ExecutionId& id, const UsageReport& report) {
+    const bool breach =
+        report.outcome == UsageOutcome::soft_breach || report.outcome == UsageOutcome::hard_breach;
+    if (breach && leases_.contains(id)) joined(id);
+  }
+  void happened(const ReportUsage& request, const UsageReport& report) {
+    if (request.execution_id) spent(*request.execution_id, report);
+  }
+  void happened(const RecordSpend& request, const UsageReport& report) {
+    spent(request.execution_id, report);
+  }
+
   // ---- suspension ----
 
   void expect_holder(const ExecutionId& id, const LeaseFence& fence) const {
