@@ -18,6 +18,7 @@
 #include "flowfabric/budgets.h"
 #include "flowfabric/check.h"
 #include "flowfabric/error.h"
+#include "flowfabric/events.h"
 #include "flowfabric/flows.h"
 #include "flowfabric/grants.h"
 #include "flowfabric/listing.h"
@@ -26,6 +27,7 @@
 #include "flowfabric/quotas.h"
 #include "flowfabric/registry.h"
 #include "flowfabric/scanner_filter.h"
+#include "flowfabric/streams.h"
 #include "flowfabric/suspension.h"
 #include "flowfabric/why.h"
 
@@ -38,6 +40,7 @@ struct EngineOptions {
   std::size_t max_queued_operations{65'536};
   std::size_t max_queued_bytes{256u << 20};
   std::size_t max_waiting_claims{16'384};
+  std::size_t max_watchers{65'536};  // who wait for frames or events
   // How many operations may share one commit.
   std::size_t max_batch{1024};
   // Partition counts are fixed when a store is first opened, and compared ever after.

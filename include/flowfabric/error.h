@@ -143,6 +143,7 @@ enum class ErrorCode {
   max_retries_exhausted,
   max_reclaims_exceeded,
   lane_not_accepting,
+  stream_disconnected,
   // bugs
   attempt_not_in_created_state,
   invariant_violation,

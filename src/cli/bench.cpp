@@ -87,6 +87,26 @@ void add_suspend_bench(CLI::App& bench, Action& chosen) {
   add_workers(*command, options->workers);
 }
 
+void add_stream_bench(CLI::App& bench, Action& chosen) {
+  auto options = std::make_shared<StreamBenchOptions>();
+  auto* command =
+      add_scenario(bench, chosen, "stream", "Frames are appended, and reach those who wait for them.",
+                   options, bench_stream);
+  command->add_option("--frames", options->frames, "How many frames as fast as it goes")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}))
+      ->capture_default_str();
+  command->add_option("--tailed", options->tailed, "How many frames one at a time, to one who waits")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}))
+      ->capture_default_str();
+  command->add_option("--idle-tailers", options->idle_tailers, "How many only wait")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{60'000}))
+      ->capture_default_str();
+  command->add_option("--payload-bytes", options->payload_bytes, "Size of a frame")
+      ->check(CLI::Range(0, 65'536))
+      ->capture_default_str();
+  add_workers(*command, options->workers);
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app, Action& chosen) {
@@ -111,6 +131,7 @@ void add_bench(CLI::App& app, Action& chosen) {
   lifecycle->callback([options, &chosen] { chosen = [options] { return run(*options, bench_lifecycle); }; });
   add_flow_benches(*bench, chosen);
   add_suspend_bench(*bench, chosen);
+  add_stream_bench(*bench, chosen);
 }
 
 }  // namespace flowfabric::cli

@@ -147,4 +147,13 @@ struct SuspendBenchOptions : BenchOptions {
 // time on an idle engine, then many at once.
 Result<BenchReport> bench_suspend_resume(BenchStore& store, const SuspendBenchOptions& options);
 
+struct StreamBenchOptions : BenchOptions {
+  std::int64_t frames{100'000};
+  std::int64_t tailed{500};
+  std::int64_t idle_tailers{1000};
+  int payload_bytes{128};
+};
+// Workers append frames as fast as they can; one waits for each frame of another stream; many only wait.
+Result<BenchReport> bench_stream(BenchStore& store, const StreamBenchOptions& options);
+
 }  // namespace flowfabric::cli

@@ -14,6 +14,7 @@ using Action = std::function<int()>;
 void add_demo(CLI::App& app, Action& chosen);
 void add_migrate(CLI::App& app, Action& chosen);
 void add_doctor(CLI::App& app, Action& chosen);
+void add_watch(CLI::App& app, Action& chosen);
 void add_bench(CLI::App& app, Action& chosen);
 
 // Prints the error to standard error; returns the exit code for it.

@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
   flowfabric::cli::add_demo(app, chosen);
   flowfabric::cli::add_migrate(app, chosen);
   flowfabric::cli::add_doctor(app, chosen);
+  flowfabric::cli::add_watch(app, chosen);
   flowfabric::cli::add_bench(app, chosen);
   CLI11_PARSE(app, argc, argv);
   return chosen();

@@ -140,7 +140,7 @@ Result<PublicState> create_new(Unit& unit, const CreateExecution& request,
     enter(unit, execution, vectors::waiting(AttemptState::pending_first_attempt), "", at);
   }
   const auto state = execution.state.public_state;
-  insert_tag_rows(unit, execution);
+  attach_first_tags(unit, execution, at);
   unit.insert(std::move(execution));
   unit.insert(ExecutionSpec{.partition_key = request.execution_id->partition,
                             .execution_id = request.execution_id->uuid,

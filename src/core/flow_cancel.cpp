@@ -78,7 +78,9 @@ std::size_t begin_cancel(Unit& unit, Flow& flow, FlowState state, const std::str
                             .occurred_at_ms = at.now_ms,
                             .namespace_ = flow.namespace_,
                             .instance_tag = "",
-                            .tags = flow.tags});
+                            .tags = flow.tags,
+                            .lane_id = "",
+                            .flow_id = flow.flow_id});
   return owed;
 }
 

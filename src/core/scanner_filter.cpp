@@ -37,6 +37,9 @@ bool passes(Unit& unit, const ScannerFilter& filter, const EdgeGroupKey& key) {
 bool passes(Unit& unit, const ScannerFilter& filter, const SuspensionKey& key) {
   return passes_record<Execution>(unit, filter, owner_of(key));
 }
+bool passes(Unit& unit, const ScannerFilter& filter, const StreamKey& key) {
+  return passes_record<Execution>(unit, filter, owner_of(key));
+}
 bool passes(Unit& unit, const ScannerFilter& filter, const WaitpointRecordKey& key) {
   return passes_record<Execution>(unit, filter, owner_of(key));
 }

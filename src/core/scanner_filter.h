@@ -11,6 +11,7 @@ bool passes(Unit& unit, const ScannerFilter& filter, const ExecutionId& id);
 bool passes(Unit& unit, const ScannerFilter& filter, const DependencyDispatchKey& key);
 bool passes(Unit& unit, const ScannerFilter& filter, const EdgeGroupKey& key);  // by its downstream
 bool passes(Unit& unit, const ScannerFilter& filter, const SuspensionKey& key);
+bool passes(Unit& unit, const ScannerFilter& filter, const StreamKey& key);
 bool passes(Unit& unit, const ScannerFilter& filter, const WaitpointRecordKey& key);
 bool passes(Unit& unit, const ScannerFilter& filter, const FlowKey& key);
 bool passes(Unit& unit, const ScannerFilter& filter, const RouteKey& key);

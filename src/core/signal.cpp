@@ -28,15 +28,16 @@ ArrivedSignal arrived(const Signal& signal, const std::string& waitpoint_key) {
 }
 
 // What subscribers are told of the effect.
-std::string effect_on_feed(SignalEffect effect) {
+EventEffect effect_on_feed(SignalEffect effect) {
+  const std::string raw(enum_name(effect));
   switch (effect) {
     case SignalEffect::resume_condition_satisfied:
-      return "satisfied";
+      return {"satisfied", raw};
     case SignalEffect::buffered_for_pending_waitpoint:
     case SignalEffect::appended_to_waitpoint:
-      return "buffered";
+      return {"buffered", raw};
     default:
-      return std::string(enum_name(effect));
+      return {raw, raw};
   }
 }
 
@@ -174,7 +175,7 @@ Result<SignalDelivered> accept(Unit& unit, const DeliverSignal& request, Sender 
       const Signal again{.signal_id = known->signal_id,
                          .waitpoint_id = request.waitpoint_id,
                          .source_identity = request.source_identity};
-      append_signal_event(unit, execution, again, "deduped", at);
+      append_signal_event(unit, execution, again, {"deduped", "duplicate"}, at);
       return SignalDelivered{.duplicate = true, .signal_id = known->signal_id, .effect = std::nullopt};
     }
   }

@@ -13,17 +13,20 @@ ExecutionTagKey row_of(const Execution& execution, const std::string& key, const
 }
 
 void set_one(Unit& unit, Execution& execution, const std::string& key,
-             const std::optional<std::string>& value) {
+             const std::optional<std::string>& value, const Context& at) {
   const auto it = execution.tags.find(key);
   const bool known = it != execution.tags.end();
   if (known && value && it->second == *value) return;
   if (known) {
-    unit.erase<ExecutionTag>(row_of(execution, key, it->second));
+    const auto before = it->second;
+    unit.erase<ExecutionTag>(row_of(execution, key, before));
     execution.tags.erase(it);
+    append_tag_event(unit, execution, TagEventType::cleared, key, before, at);
   }
   if (!value) return;
   unit.insert(ExecutionTag{row_of(execution, key, *value)});
   execution.tags.emplace(key, *value);
+  append_tag_event(unit, execution, TagEventType::attached, key, *value, at);
 }
 
 }  // namespace
@@ -36,6 +39,13 @@ std::vector<ExecutionTagKey> tag_rows(const Execution& execution) {
 
 void insert_tag_rows(Unit& unit, const Execution& execution) {
   for (auto& row : tag_rows(execution)) unit.insert(ExecutionTag{std::move(row)});
+}
+
+void attach_first_tags(Unit& unit, const Execution& execution, const Context& at) {
+  insert_tag_rows(unit, execution);
+  for (const auto& [key, value] : execution.tags) {
+    append_tag_event(unit, execution, TagEventType::attached, key, value, at);
+  }
 }
 
 void erase_tag_rows(Unit& unit, const Execution& execution) {
@@ -58,7 +68,7 @@ Result<TagsSet> set_tags(Unit& unit, const SetTags& request, Context& at) {
   if (auto ok = check_changes(request.tags); !ok) return std::unexpected(ok.error());
   if (!unit.find<Execution>(request.execution_id)) return std::unexpected(not_found(request.execution_id));
   auto& execution = unit.edit<Execution>(request.execution_id);
-  for (const auto& [key, value] : request.tags) set_one(unit, execution, key, value);
+  for (const auto& [key, value] : request.tags) set_one(unit, execution, key, value, at);
   note_mutation(execution, at);
   return TagsSet{static_cast<std::uint32_t>(request.tags.size()), execution.tags};
 }

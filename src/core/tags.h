@@ -14,6 +14,8 @@ Result<TagsSet> set_tags(Unit& unit, const SetTags& request, Context& at);
 // The rows that listings find the execution by, one for each of its tags.
 std::vector<ExecutionTagKey> tag_rows(const Execution& execution);
 void insert_tag_rows(Unit& unit, const Execution& execution);
+// The same for a new execution, which is an event.
+void attach_first_tags(Unit& unit, const Execution& execution, const Context& at);
 void erase_tag_rows(Unit& unit, const Execution& execution);
 
 }  // namespace flowfabric::core

@@ -180,7 +180,9 @@ void append_lease_event(Unit& unit, const Execution& execution, LeaseEventType t
                          .occurred_at_ms = at.now_ms,
                          .namespace_ = execution.namespace_,
                          .instance_tag = instance_tag(execution),
-                         .tags = execution.tags});
+                         .tags = execution.tags,
+                         .lane_id = execution.lane_id,
+                         .flow_id = execution.flow_id});
 }
 
 void append_operator_event(Unit& unit, const Execution& execution, OperatorEventType type, Tags details,
@@ -192,21 +194,41 @@ void append_operator_event(Unit& unit, const Execution& execution, OperatorEvent
                             .occurred_at_ms = at.now_ms,
                             .namespace_ = execution.namespace_,
                             .instance_tag = instance_tag(execution),
-                            .tags = execution.tags});
+                            .tags = execution.tags,
+                            .lane_id = execution.lane_id,
+                            .flow_id = execution.flow_id});
 }
 
-void append_signal_event(Unit& unit, const Execution& execution, const Signal& signal, std::string effect,
+void append_signal_event(Unit& unit, const Execution& execution, const Signal& signal, EventEffect effect,
                          const Context& at) {
   unit.append(SignalEvent{.partition_key = execution.partition_key,
                           .execution_id = execution.execution_id,
                           .signal_id = signal.signal_id,
                           .waitpoint_id = signal.waitpoint_id,
                           .source_identity = signal.source_identity,
-                          .effect = std::move(effect),
+                          .effect = std::move(effect.shown),
                           .occurred_at_ms = at.now_ms,
                           .namespace_ = execution.namespace_,
                           .instance_tag = instance_tag(execution),
-                          .tags = execution.tags});
+                          .tags = execution.tags,
+                          .raw_effect = std::move(effect.raw),
+                          .lane_id = execution.lane_id,
+                          .flow_id = execution.flow_id});
+}
+
+void append_tag_event(Unit& unit, const Execution& execution, TagEventType type, const std::string& tag,
+                      const std::string& value, const Context& at) {
+  unit.append(TagEvent{.partition_key = execution.partition_key,
+                       .execution_id = execution.execution_id,
+                       .event_type = type,
+                       .tag = tag,
+                       .value = value,
+                       .occurred_at_ms = at.now_ms,
+                       .namespace_ = execution.namespace_,
+                       .instance_tag = instance_tag(execution),
+                       .tags = execution.tags,
+                       .lane_id = execution.lane_id,
+                       .flow_id = execution.flow_id});
 }
 
 void drop_grant(Unit& unit, Execution& execution) {
@@ -323,7 +345,8 @@ void end_execution(Unit& unit, Execution& execution, TerminalOutcome outcome, co
                               .occurred_at_ms = at.now_ms,
                               .namespace_ = execution.namespace_,
                               .instance_tag = instance_tag(execution),
-                              .tags = execution.tags});
+                              .tags = execution.tags,
+                              .lane_id = execution.lane_id});
 }
 
 void finish(Unit& unit, Execution& execution, TerminalOutcome outcome, const Context& at) {

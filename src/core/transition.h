@@ -49,8 +49,16 @@ void append_lease_event(Unit& unit, const Execution& execution, LeaseEventType t
 void append_operator_event(Unit& unit, const Execution& execution, OperatorEventType type, Tags details,
                            const Context& at);
 
-void append_signal_event(Unit& unit, const Execution& execution, const Signal& signal, std::string effect,
+// What a signal did: for subscribers, and in the words of its delivery.
+struct EventEffect {
+  std::string shown;
+  std::string raw;
+};
+void append_signal_event(Unit& unit, const Execution& execution, const Signal& signal, EventEffect effect,
                          const Context& at);
+
+void append_tag_event(Unit& unit, const Execution& execution, TagEventType type, const std::string& tag,
+                      const std::string& value, const Context& at);
 
 // Takes back the grant that reserves the execution, if there is one.
 void drop_grant(Unit& unit, Execution& execution);

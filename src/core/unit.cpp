@@ -69,6 +69,8 @@ void Unit::keep() {
   counts_now_.clear();
   purged_.insert(purged_now_.begin(), purged_now_.end());
   purged_now_.clear();
+  for (const auto& [key, count] : dropped_now_) dropped_[key] += count;
+  dropped_now_.clear();
   begin_operation();
 }
 
@@ -88,6 +90,7 @@ void Unit::undo() {
       [&]<class Event>(std::size_t i) { std::get<std::vector<Event>>(events_).resize(marks_[i]); });
   counts_now_.clear();
   purged_now_.clear();
+  dropped_now_.clear();
   reopened_now_.clear();
 }
 

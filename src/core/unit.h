@@ -278,6 +278,8 @@ class Unit {
 
   // Removes the execution with all records that are kept under its key, seen or unseen.
   void purge(const ExecutionId& id);
+  // Removes the oldest frames of a stream, unseen; after those that this batch inserts are there.
+  void drop_frames(const StreamKey& key, std::uint64_t count) { dropped_now_.push_back({key, count}); }
   // Removes events that happened before, in a bounded step; the newest of each log always stays.
   void trim_events(std::int64_t before_ms) { trim_before_ms_ = before_ms; }
 
@@ -465,6 +467,7 @@ class Unit {
     }
     return slot.stored != nullptr;
   }
+  const std::map<StreamKey, std::uint64_t>& dropped_frames() const { return dropped_; }
   std::optional<std::int64_t> trim_before_ms() const { return trim_before_ms_; }
 
   // How often the operations of this batch offered an execution on each route, so that as many waiting claims
@@ -546,6 +549,8 @@ class Unit {
   std::array<std::size_t, boost::mp11::mp_size<Events>::value> marks_{};
   std::vector<ExecutionId> purged_now_;
   std::unordered_set<ExecutionId> purged_;
+  std::vector<std::pair<StreamKey, std::uint64_t>> dropped_now_;
+  std::map<StreamKey, std::uint64_t> dropped_;
   std::optional<std::int64_t> trim_before_ms_;
   std::vector<std::int64_t> reopened_now_;
   std::vector<std::pair<LaneCountKey, std::int64_t>> counts_now_;

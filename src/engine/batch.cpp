@@ -114,6 +114,13 @@ class BatchRun {
     for (const auto& [route_id, count] : offers) {
       result_.effects.offers.emplace_back(*unit_.find<Route>({route_id}), count);
     }
+    unit_.for_each_dirty<Execution>(
+        [&](const core::Slot<Execution>& slot) { result_.effects.changed.push_back(slot.key); });
+    unit_.for_each_dirty<Stream>(
+        [&](const core::Slot<Stream>& slot) { result_.effects.written.push_back(owner_of(slot.key)); });
+    for_each_type<Events>([&]<class Event>() {
+      if (!unit_.appended<Event>().empty()) result_.effects.feeds.push_back(family_of<Event>);
+    });
     for_each_type<ClockedRecords>([&]<class Record>() {
       unit_.for_each_dirty<Record>([&](const core::Slot<Record>& slot) {
         if (!slot.changed || !slot.changed->next_due_at_ms) return;

@@ -14,6 +14,11 @@ struct BatchEffects {
   std::vector<std::pair<Route, std::uint32_t>> offers;
   // The earliest clock that the batch has set.
   std::optional<std::int64_t> earliest_due;
+  // Executions that were changed, and those whose streams were written to.
+  std::vector<ExecutionId> changed;
+  std::vector<ExecutionId> written;
+  // Logs that have grown.
+  std::vector<EventFamily> feeds;
 };
 
 struct BatchResult {

@@ -12,6 +12,7 @@
 #include "core/flow_cancel.h"
 #include "core/quota.h"
 #include "core/scanner_filter.h"
+#include "core/stream.h"
 #include "core/suspend.h"
 #include "core/suspension.h"
 #include "core/worker.h"

@@ -22,6 +22,7 @@
 #include "core/replay.h"
 #include "core/report.h"
 #include "core/signal.h"
+#include "core/stream.h"
 #include "core/suspend.h"
 #include "core/suspension.h"
 #include "core/tags.h"
@@ -183,6 +184,9 @@ inline auto apply(core::Unit& unit, const SeedWaitpointSecret& request, core::Co
 inline auto apply(core::Unit& unit, const RotateWaitpointSecret& request, core::Context& at) {
   return core::rotate_secret(unit, request, at);
 }
+inline auto apply(core::Unit& unit, const AppendFrame& request, core::Context& at) {
+  return core::append_frame(unit, request, at);
+}
 inline auto apply(core::Unit& unit, const CreateBudget& request, core::Context& at) {
   return core::create_budget(unit, request, at);
 }
@@ -311,6 +315,9 @@ inline BudgetKey budget_key(const BudgetId& id, const PartitionCounts& partition
 inline QuotaPolicyKey quota_key(const QuotaPolicyId& id, const PartitionCounts& partitions) {
   return {partition_of(id.uuid, partitions.quota), id};
 }
+inline void want(core::Unit& unit, const AppendFrame& request, const PartitionCounts&) {
+  core::want_for(unit, request);
+}
 template <class Request>
 void want(core::Unit& unit, const Request& request, const PartitionCounts& partitions) {
   if constexpr (requires { request.budget_id; }) {
@@ -367,6 +374,9 @@ inline std::size_t weight(const SubmitFlow& request) {
 }
 inline std::size_t weight(const DeliverSignal& request) {
   return sizeof(request) + request.payload.value_or("").size();
+}
+inline std::size_t weight(const AppendFrame& request) {
+  return sizeof(request) + request.payload.size();
 }
 inline std::size_t weight(const CompleteExecution& request) {
   return sizeof(request) + request.result.size();

@@ -4,6 +4,7 @@
 #include "engine/clock.h"
 #include "engine/committers.h"
 #include "engine/dispatch.h"
+#include "engine/event_reads.h"
 #include "engine/first_secret.h"
 #include "engine/flow_cancel.h"
 #include "engine/flow_reads.h"
@@ -12,6 +13,7 @@
 #include "engine/listing.h"
 #include "engine/random_seed.h"
 #include "engine/reads.h"
+#include "engine/stream_reads.h"
 #include "engine/suspension_reads.h"
 #include "model/waitpoint_token.h"
 
@@ -58,6 +60,7 @@ struct Engine::Impl {
         store(std::move(opened)),
         readers(*store, {options.flow_partitions, options.budget_partitions, options.quota_partitions},
                 options.operation_deadline),
+        watchers(options.max_watchers, store->is_shared()),
         waiting(options.max_waiting_claims,
                 [this](engine::SteadyTime until) {
                   if (clock_is_up) clock.note_waiting(until);
@@ -67,9 +70,7 @@ struct Engine::Impl {
                     .waits_when_away = store->waits_when_away()}),
         clock(*store, committers, waiting, options) {
     clock_is_up = true;
-    auto opened_bell = store->open_bell([this](const std::vector<std::string>& lanes) {
-      if (waiting.waits_for(lanes)) clock.hurry();
-    });
+    auto opened_bell = store->open_bell([this](const std::vector<std::string>& names) { heard(names); });
     std::lock_guard lock(bell_mutex);
     bell = std::move(opened_bell);
   }
@@ -78,6 +79,15 @@ struct Engine::Impl {
   void tell_others(const std::vector<std::string>& lanes) {
     std::lock_guard lock(bell_mutex);
     if (bell) bell->ring(lanes);
+  }
+
+  // What others have rung: lanes that offer something, and what may be watched.
+  void heard(std::vector<std::string> names) {
+    const bool everywhere = names.empty();
+    if (everywhere) watchers.wake_all();
+    watchers.wake(names);
+    std::erase_if(names, engine::is_watchable);
+    if ((everywhere || !names.empty()) && waiting.waits_for(names)) clock.hurry();
   }
 
   // Its thread uses the others.
@@ -92,11 +102,22 @@ struct Engine::Impl {
   // On the committer's thread, after every commit.
   void note(const engine::BatchEffects& effects) {
     if (clock_is_up && effects.earliest_due) clock.note_due(*effects.earliest_due);
+    const bool tells = store->is_shared() && (!effects.written.empty() || !effects.feeds.empty());
+    if (!tells && !watchers.are_there()) return;
+    std::vector<std::string> names;
+    for (const auto& id : effects.written) names.push_back(engine::stream_of(id));
+    for (const auto family : effects.feeds) names.push_back(engine::feed_of(family));
+    if (tells) tell_others(names);
+    if (!watchers.are_there()) return;
+    // Its end closes a stream.
+    for (const auto& id : effects.changed) names.push_back(engine::stream_of(id));
+    watchers.wake(names);
   }
 
   void stop(std::chrono::milliseconds grace) {
     std::lock_guard lock(stop_mutex);
     const auto until = steady_clock::now() + grace;
+    watchers.stop();
     committers.stop(until);
     clock.stop();
     close_bell();
@@ -107,6 +128,7 @@ struct Engine::Impl {
   const HandleBackend backend;
   std::unique_ptr<store::Store> store;
   engine::Readers readers;
+  engine::Watchers watchers;
   std::mutex stop_mutex;
   std::atomic<bool> clock_is_up{false};
   engine::WaitingClaims waiting;
@@ -289,6 +311,10 @@ template <class Request>
 void Engine::post(Request request, std::function<void(Result<typename Request::Answer>)> answer) {
   if constexpr (is_read<Request>) {
     answer(engine::answer(impl_->readers, request));
+  } else if constexpr (std::is_same_v<Request, TailStream>) {
+    engine::tail(impl_->readers, impl_->watchers, std::move(request), std::move(answer));
+  } else if constexpr (std::is_same_v<Request, FollowEvents>) {
+    engine::follow(impl_->readers, impl_->watchers, std::move(request), std::move(answer));
   } else if constexpr (std::is_same_v<Request, CheckStore>) {
     answer(engine::check_store(impl_->readers, impl_->committers, request, impl_->options));
   } else if constexpr (std::is_same_v<Request, CancelFlow>) {
@@ -408,6 +434,12 @@ FLOWFABRIC_OPERATION(ListEdges)
 FLOWFABRIC_OPERATION(ListFlowPartition)
 FLOWFABRIC_OPERATION(ListFlows)
 FLOWFABRIC_OPERATION(ReadFlowGraph)
+FLOWFABRIC_OPERATION(AppendFrame)
+FLOWFABRIC_OPERATION(ReadStream)
+FLOWFABRIC_OPERATION(TailStream)
+FLOWFABRIC_OPERATION(FollowEvents)
+FLOWFABRIC_OPERATION(ReadSummary)
+FLOWFABRIC_OPERATION(ListStreams)
 FLOWFABRIC_OPERATION(CreateBudget)
 FLOWFABRIC_OPERATION(ReportUsage)
 FLOWFABRIC_OPERATION(RecordSpend)

@@ -152,6 +152,7 @@ constexpr auto kTable = std::to_array<ErrorInfo>({
     in_state(max_retries_exhausted, "max_retries_exhausted", ErrorClass::terminal, "state_conflict"),
     in_state(max_reclaims_exceeded, "max_reclaims_exceeded", ErrorClass::terminal, "state_conflict"),
     in_state(lane_not_accepting, "lane_not_accepting", ErrorClass::terminal, "lane_not_accepting"),
+    in_state(stream_disconnected, "stream_disconnected", ErrorClass::terminal, "state_conflict"),
     // bugs
     broken(attempt_not_in_created_state, "attempt_not_in_created_state", 500),
     broken(invariant_violation, "invariant_violation", 500),

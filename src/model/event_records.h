@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "flowfabric/events.h"
 #include "flowfabric/ids.h"
 #include "flowfabric/operations.h"
 #include "flowfabric/operators.h"
@@ -34,12 +35,14 @@ struct LeaseEvent {
   std::string namespace_;
   std::string instance_tag;
   Tags tags;
+  std::string lane_id;
+  std::optional<FlowId> flow_id;
   bool operator==(const LeaseEvent&) const = default;
 };
 BOOST_DESCRIBE_STRUCT(LeaseEvent, (),
                       (event_id, partition_key, execution_id, event_type, lease_id, lease_epoch, attempt_id,
                        attempt_index, worker_id, worker_instance_id, reason, occurred_at_ms, namespace_,
-                       instance_tag, tags))
+                       instance_tag, tags, lane_id, flow_id))
 
 struct CompletionEvent {
   static constexpr const char* table = "ff_completion_event";
@@ -53,11 +56,12 @@ struct CompletionEvent {
   std::string namespace_;
   std::string instance_tag;
   Tags tags;
+  std::string lane_id;
   bool operator==(const CompletionEvent&) const = default;
 };
 BOOST_DESCRIBE_STRUCT(CompletionEvent, (),
                       (event_id, partition_key, execution_id, flow_id, outcome, occurred_at_ms, namespace_,
-                       instance_tag, tags))
+                       instance_tag, tags, lane_id))
 
 struct OperatorEvent {
   static constexpr const char* table = "ff_operator_event";
@@ -71,11 +75,13 @@ struct OperatorEvent {
   std::string namespace_;
   std::string instance_tag;
   Tags tags;
+  std::string lane_id;
+  std::optional<FlowId> flow_id;
   bool operator==(const OperatorEvent&) const = default;
 };
 BOOST_DESCRIBE_STRUCT(OperatorEvent, (),
                       (event_id, partition_key, execution_id, event_type, details, occurred_at_ms, namespace_,
-                       instance_tag, tags))
+                       instance_tag, tags, lane_id, flow_id))
 
 struct SignalEvent {
   static constexpr const char* table = "ff_signal_event";
@@ -91,11 +97,35 @@ struct SignalEvent {
   std::string namespace_;
   std::string instance_tag;
   Tags tags;
+  std::string raw_effect;
+  std::string lane_id;
+  std::optional<FlowId> flow_id;
   bool operator==(const SignalEvent&) const = default;
 };
 BOOST_DESCRIBE_STRUCT(SignalEvent, (),
                       (event_id, partition_key, execution_id, signal_id, waitpoint_id, source_identity,
-                       effect, occurred_at_ms, namespace_, instance_tag, tags))
+                       effect, occurred_at_ms, namespace_, instance_tag, tags, raw_effect, lane_id, flow_id))
+
+struct TagEvent {
+  static constexpr const char* table = "ff_instance_tag_event";
+
+  std::int64_t event_id{};
+  std::uint16_t partition_key{};
+  Uuid execution_id;
+  TagEventType event_type{};
+  std::string tag;
+  std::string value;
+  std::int64_t occurred_at_ms{};
+  std::string namespace_;
+  std::string instance_tag;
+  Tags tags;
+  std::string lane_id;
+  std::optional<FlowId> flow_id;
+  bool operator==(const TagEvent&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(TagEvent, (),
+                      (event_id, partition_key, execution_id, event_type, tag, value, occurred_at_ms,
+                       namespace_, instance_tag, tags, lane_id, flow_id))
 
 struct WorkerEvent {
   static constexpr const char* table = "ff_worker_registry_event";
@@ -112,5 +142,18 @@ struct WorkerEvent {
 BOOST_DESCRIBE_STRUCT(WorkerEvent, (),
                       (event_id, namespace_, worker_instance_id, worker_id, event_kind, reason,
                        occurred_at_ms))
+
+template <class Event>
+inline constexpr EventFamily family_of = EventFamily::lease_history;
+template <>
+inline constexpr EventFamily family_of<CompletionEvent> = EventFamily::completion;
+template <>
+inline constexpr EventFamily family_of<SignalEvent> = EventFamily::signal_delivery;
+template <>
+inline constexpr EventFamily family_of<OperatorEvent> = EventFamily::operator_;
+template <>
+inline constexpr EventFamily family_of<TagEvent> = EventFamily::instance_tags;
+template <>
+inline constexpr EventFamily family_of<WorkerEvent> = EventFamily::worker_registry;
 
 }  // namespace flowfabric

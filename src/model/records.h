@@ -12,6 +12,7 @@
 #include "model/flow_records.h"
 #include "model/limit_records.h"
 #include "model/registry_records.h"
+#include "model/stream_records.h"
 #include "model/suspension_records.h"
 
 namespace flowfabric {
@@ -22,8 +23,10 @@ using Records =
                          CreateDedup, Worker, BulkJob, Flow, Edge, EdgeGroup, PendingCancelGroup,
                          CancelBacklog, CancelBacklogMember, DependencyDispatch, Suspension, PastSuspension,
                          Waitpoint, Signal, SignalDedup, SuspendDedup, HmacKey, Keystore, Budget, Breach,
-                         UsageDedup, Spend, QuotaPolicy, QuotaAdmission, ScopeLimits, LaneClock>;
-using Events = boost::mp11::mp_list<LeaseEvent, CompletionEvent, OperatorEvent, WorkerEvent, SignalEvent>;
+                         UsageDedup, Spend, QuotaPolicy, QuotaAdmission, ScopeLimits, LaneClock, Stream,
+                         Frame, StreamSummary>;
+using Events =
+    boost::mp11::mp_list<LeaseEvent, CompletionEvent, OperatorEvent, WorkerEvent, SignalEvent, TagEvent>;
 
 // Records with a clock of their own.
 template <class Record>
@@ -36,8 +39,9 @@ using ClockedRecords = boost::mp11::mp_copy_if<Records, HasClock>;
 
 // Records whose key begins with that of an execution: removed with it, seen or unseen. (A grant is not among
 // them: what has ended has none.)
-using OwnedRecords = boost::mp11::mp_list<Execution, ExecutionSpec, Attempt, Suspension, PastSuspension,
-                                          Waitpoint, Signal, SignalDedup, SuspendDedup, Spend>;
+using OwnedRecords =
+    boost::mp11::mp_list<Execution, ExecutionSpec, Attempt, Suspension, PastSuspension, Waitpoint, Signal,
+                         SignalDedup, SuspendDedup, Spend, Stream, Frame, StreamSummary>;
 template <class Record>
 inline constexpr bool is_owned = boost::mp11::mp_contains<OwnedRecords, Record>::value;
 inline const ExecutionId& owner_of(const ExecutionId& key) {
@@ -65,7 +69,8 @@ inline constexpr bool is_held = std::is_same_v<Record, Flow>;
 // spend or a breach, of its budget.
 using GuardedRecords =
     boost::mp11::mp_list<ExecutionSpec, Attempt, ExecutionTag, Grant, Edge, CancelBacklogMember, Suspension,
-                         PastSuspension, Waitpoint, Signal, SignalDedup, SuspendDedup, Spend, Breach>;
+                         PastSuspension, Waitpoint, Signal, SignalDedup, SuspendDedup, Spend, Breach, Stream,
+                         Frame, StreamSummary>;
 template <class Record>
 inline constexpr bool is_guarded = boost::mp11::mp_contains<GuardedRecords, Record>::value;
 

@@ -105,6 +105,22 @@ struct ExpiredLeaseScan {
   std::size_t limit{};
 };
 
+// What an event log holds: ids after the first number, and none after the second that could still be followed
+// by a smaller one.
+struct EventRange {
+  std::int64_t trimmed_up_to{};
+  std::int64_t end{};
+};
+
+// Frames of a stream between two ids, both included, oldest first.
+struct FrameScan {
+  StreamKey stream;
+  FrameId from;
+  FrameId to;
+  bool without_best_effort{false};
+  std::size_t limit{};
+};
+
 // A page of a table's keys, or of an event log, to be filled in.
 template <class Record>
 struct KeyPage {
@@ -169,6 +185,9 @@ class Session : public core::Loader {
   // Of the members that have one.
   virtual std::vector<NodeName> node_names(const FlowId& flow) = 0;
   virtual std::vector<SuspensionKey> suspended(const SuspendedScan& scan) = 0;
+  virtual std::vector<Frame> frames(const FrameScan& scan) = 0;
+  virtual std::vector<Stream> streams_of(const ExecutionId& id) = 0;
+  virtual EventRange event_range(EventFamily family) = 0;
   // When the oldest event happened that may be trimmed.
   virtual std::optional<std::int64_t> oldest_event() = 0;
 

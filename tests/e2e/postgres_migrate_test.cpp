@@ -81,7 +81,8 @@ TEST_F(PostgresMigrate, SeveralAtOnceDoItOnce) {
   EXPECT_EQ(applied, 1);
   EXPECT_EQ(
       server_.query("select version, name from ff_migration_annotation", "jobs"),
-      (PostgresConnection::Rows{{"1", "foundations"}, {"2", "flows"}, {"3", "suspension"}, {"4", "limits"}}));
+      (PostgresConnection::Rows{
+          {"1", "foundations"}, {"2", "flows"}, {"3", "suspension"}, {"4", "limits"}, {"5", "streams"}}));
   expect_works(url);
 }
 

@@ -187,6 +187,27 @@ class Callers {
     if (dice_.chance(50)) request.message = dice_.name("step ", 10);
     return request;
   }
+  Request append() {
+    auto request = aimed<AppendFrame>();
+    if (dice_.chance(3)) ++request.attempt_index;
+    request.payload = dice_.bytes(30);
+    if (dice_.chance(2)) request.payload = std::string(65'537, 'f');
+    if (dice_.chance(50)) request.frame_type = dice_.name("type-", 3);
+    if (dice_.chance(2)) request.frame_type = "\xff";
+    if (dice_.chance(30)) request.correlation_id = dice_.name("c-", 9);
+    if (dice_.chance(20)) request.seq = static_cast<std::uint64_t>(dice_.below(5));
+    if (dice_.chance(5)) request.source = dice_.pick<std::string>({"system", "operator", "else"});
+    request.mode = dice_.pick({FrameMode::durable, FrameMode::durable, FrameMode::summary,
+                               FrameMode::best_effort, FrameMode::best_effort});
+    if (request.mode == FrameMode::summary && !dice_.chance(5)) {
+      request.payload = dice_.pick<std::string>({R"({"a":1})", R"({"a":null,"b":{"c":[1,"__ff_null__"]}})",
+                                                 R"({"b":{"d":2}})", R"({"b":3})", "[]"});
+    }
+    request.best_effort.ttl_ms = static_cast<std::uint64_t>(dice_.pick({0, 100, 2000, 20'000}));
+    request.best_effort.maxlen_floor = dice_.pick({0, 2, 64});
+    request.best_effort.maxlen_ceiling = dice_.pick({0, 1, 4, 1000});
+    return request;
+  }
   std::string source() { return dice_.chance(90) ? kLeaseHolder : kOperatorOverride; }
   Request complete() {
     auto request = aimed<CompleteExecution>();
@@ -450,6 +471,7 @@ inline const std::vector<Callers::Choice> Callers::kChoices{{220, &Callers::crea
                                                             {110, &Callers::claim},
                                                             {40, &Callers::renew},
                                                             {30, &Callers::progress},
+                                                            {60, &Callers::append},
                                                             {90, &Callers::complete},
                                                             {70, &Callers::fail},
                                                             {60, &Callers::delay},

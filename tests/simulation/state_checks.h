@@ -7,6 +7,7 @@
 #include "simulation/limit_checks.h"
 #include "simulation/replica.h"
 #include "simulation/state.h"
+#include "simulation/stream_checks.h"
 #include "simulation/suspension_checks.h"
 
 namespace flowfabric::simulation {
@@ -110,6 +111,7 @@ inline void check_state(const State& state) {
   for (const auto& [id, execution] : state.rows<Execution>()) check_execution(state, execution);
   check_suspensions(state);
   check_limits(state);
+  check_streams(state);
   check_tag_rows(state);
   LaneCounts counted;
   for (const auto& [id, execution] : state.rows<Execution>()) {

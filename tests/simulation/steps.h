@@ -32,17 +32,18 @@ struct RecordBulk {
 };
 
 using Requests = boost::mp11::mp_list<
-    CreateExecution, ClaimTasks, RenewLease, UpdateProgress, CompleteExecution, FailExecution, DelayExecution,
-    CancelExecution, IssueClaimGrant, ClaimForWorker, ClaimExecution, ClaimResumedExecution, ClaimGranted,
-    IssueGrantAndClaim, IssueReclaimGrant, ReclaimExecution, BlockExecution, UnblockExecution, HoldExecution,
-    ReleaseExecution, RevokeLease, ChangePriority, ReplayExecution, SetTags, StartBulkOperation,
-    CancelBulkOperation, ApplyBulk, RecordBulk, RegisterLane, SetLaneState, RegisterWorker, HeartbeatWorker,
-    MarkWorkerDead, SubmitFlow, CreateFlow, AddFlowMember, SetJoinPolicy, StageEdge, ApplyEdge, SetFlowTags,
-    CancelFlow, AckCancelMember, WaitForChildren, PromoteBlocked, SuspendExecution, CreateWaitpoint,
-    DeliverSignal, DeliverApprovalSignal, ResumeExecution, CloseWaitpoint, SeedWaitpointSecret,
-    RotateWaitpointSecret, CreateBudget, ReportUsage, RecordSpend, ReleaseBudget, ResetBudget,
-    SetBudgetLimits, DeleteBudget, AttachBudget, DetachBudget, CreateQuotaPolicy, DeleteQuotaPolicy,
-    CheckAdmission, ReleaseAdmission, AttachQuotaPolicy, DetachQuotaPolicy, SetLaneFairness, RunDue>;
+    CreateExecution, ClaimTasks, RenewLease, UpdateProgress, AppendFrame, CompleteExecution, FailExecution,
+    DelayExecution, CancelExecution, IssueClaimGrant, ClaimForWorker, ClaimExecution, ClaimResumedExecution,
+    ClaimGranted, IssueGrantAndClaim, IssueReclaimGrant, ReclaimExecution, BlockExecution, UnblockExecution,
+    HoldExecution, ReleaseExecution, RevokeLease, ChangePriority, ReplayExecution, SetTags,
+    StartBulkOperation, CancelBulkOperation, ApplyBulk, RecordBulk, RegisterLane, SetLaneState,
+    RegisterWorker, HeartbeatWorker, MarkWorkerDead, SubmitFlow, CreateFlow, AddFlowMember, SetJoinPolicy,
+    StageEdge, ApplyEdge, SetFlowTags, CancelFlow, AckCancelMember, WaitForChildren, PromoteBlocked,
+    SuspendExecution, CreateWaitpoint, DeliverSignal, DeliverApprovalSignal, ResumeExecution, CloseWaitpoint,
+    SeedWaitpointSecret, RotateWaitpointSecret, CreateBudget, ReportUsage, RecordSpend, ReleaseBudget,
+    ResetBudget, SetBudgetLimits, DeleteBudget, AttachBudget, DetachBudget, CreateQuotaPolicy,
+    DeleteQuotaPolicy, CheckAdmission, ReleaseAdmission, AttachQuotaPolicy, DetachQuotaPolicy,
+    SetLaneFairness, RunDue>;
 
 template <class Request>
 using AnswerTo = Result<typename Request::Answer>;

@@ -102,6 +102,8 @@ class Submitter {
     LimitCallers::limit(dice_, policy);
     if (dice_.chance(20)) {
       policy.stream_policy = StreamPolicy{};
+      if (dice_.chance(60))
+        policy.stream_policy->retention_maxlen = static_cast<std::uint64_t>(dice_.below(4));
       if (dice_.chance(80)) policy.stream_policy->retention_ttl_ms = duration(0, 5000);
     }
     return policy;

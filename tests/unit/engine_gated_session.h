@@ -115,6 +115,9 @@ class GatedSession final : public store::Session {
   std::vector<SuspensionKey> suspended(const store::SuspendedScan& scan) override {
     return inner_->suspended(scan);
   }
+  std::vector<Frame> frames(const store::FrameScan& scan) override { return inner_->frames(scan); }
+  std::vector<Stream> streams_of(const ExecutionId& id) override { return inner_->streams_of(id); }
+  store::EventRange event_range(EventFamily family) override { return inner_->event_range(family); }
   std::optional<std::int64_t> oldest_event() override { return inner_->oldest_event(); }
   void fill(store::AnyKeyPage page) override { inner_->fill(page); }
   void fill(store::AnyEventPage page) override { inner_->fill(page); }

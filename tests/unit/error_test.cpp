@@ -68,7 +68,7 @@ const std::vector<Group> kGroups = {
      "resume_condition_not_met waitpoint_not_pending pending_waitpoint_expired waitpoint_not_open "
      "stream_closed stale_owner_cannot_append grant_already_exists execution_not_in_flow deps_not_satisfied "
      "not_blocked_by_deps attempt_not_started execution_not_eligible_for_attempt max_retries_exhausted "
-     "max_reclaims_exceeded"},
+     "max_reclaims_exceeded stream_disconnected"},
     {ErrorKind::bug, 500, "", false, "attempt_not_in_created_state invariant_violation invalid_secret"},
     {ErrorKind::bug, 503, "", false, "hmac_secret_not_initialized"},
     {ErrorKind::transport, 500, "transport", true, "transport"},

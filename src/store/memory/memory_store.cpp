@@ -80,6 +80,7 @@ class MemorySession final : public Session {
       unit.for_each_dirty<Record>(
           [&](const Slot<Record>& slot) { database_->write(slot, unit.is_stored(slot)); });
     });
+    for (const auto& [stream, count] : unit.dropped_frames()) drop_frames(stream, count);
     for_each_type<Events>([&]<class Event>() {
       database_->append(unit.appended<Event>());
       if (unit.trim_before_ms()) database_->trim<Event>(*unit.trim_before_ms());
@@ -137,6 +138,38 @@ class MemorySession final : public Session {
       attempts.push_back(*it->second);
     }
     return attempts;
+  }
+
+  EventRange event_range(EventFamily family) override {
+    EventRange range;
+    for_each_type<Events>([&]<class Event>() {
+      if (family_of<Event> != family) return;
+      const auto& log = database_->log<Event>();
+      range = {log.first_id - 1, log.first_id - 1 + static_cast<std::int64_t>(log.events.size())};
+    });
+    return range;
+  }
+
+  std::vector<Frame> frames(const FrameScan& scan) override {
+    std::vector<Frame> found;
+    const auto& table = database_->table<Frame>();
+    for (auto it = table.lower_bound(place_of(scan.stream, scan.from));
+         it != table.end() && it->first <= place_of(scan.stream, scan.to) && found.size() < scan.limit;
+         ++it) {
+      if (scan.without_best_effort && it->second->mode == FrameMode::best_effort) continue;
+      found.push_back(*it->second);
+    }
+    return found;
+  }
+
+  std::vector<Stream> streams_of(const ExecutionId& id) override {
+    std::vector<Stream> found;
+    const auto& table = database_->table<Stream>();
+    for (auto it = table.lower_bound({id.partition, id.uuid, 0});
+         it != table.end() && owner_of(it->first) == id; ++it) {
+      found.push_back(*it->second);
+    }
+    return found;
   }
 
   void fill(AnyKeyPage any) override {
@@ -268,6 +301,20 @@ class MemorySession final : public Session {
   }
 
  private:
+  static FrameKey place_of(const StreamKey& stream, const FrameId& id) {
+    return {stream.partition_key, stream.execution_id, stream.attempt_index, id.ms, id.seq};
+  }
+  void drop_frames(const StreamKey& stream, std::uint64_t count) {
+    auto& table = database_->table<Frame>();
+    auto last = table.lower_bound(place_of(stream, {}));
+    const auto first = last;
+    const auto is_its = [&](const FrameKey& key) {
+      return StreamKey{key.partition_key, key.execution_id, key.attempt_index} == stream;
+    };
+    for (; count > 0 && last != table.end() && is_its(last->first); --count) ++last;
+    table.erase(first, last);
+  }
+
   std::vector<WorkerKey> answer(const core::WorkersOf& question) {
     std::vector<WorkerKey> found;
     const auto& workers = database_->table<Worker>();

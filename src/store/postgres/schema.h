@@ -16,6 +16,7 @@ struct Migration {
 const std::vector<Migration>& migrations();
 extern const char* const kSuspensionSchema;
 extern const char* const kLimitSchema;
+extern const char* const kStreamSchema;
 
 // The statements of a migration, those that comment on its tables and columns included.
 std::vector<std::string> statements_of(const Migration& migration);

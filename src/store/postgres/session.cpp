@@ -130,8 +130,13 @@ template <class Event>
 void PostgresSession::post_trim(std::int64_t before_ms) {
   static const std::string table = Event::table;
   static const std::string sql =
-      "delete from " + table + " where occurred_at_ms<$1::int8 and event_id in (" + "select event_id from " +
-      table + " where event_id<(select max(event_id) from " + table + ") order by event_id limit $2::int8)";
+      "with gone as (delete from " + table + " where occurred_at_ms<$1::int8 and event_id in (" +
+      "select event_id from " + table + " where event_id<(select max(event_id) from " + table +
+      ") order by event_id limit $2::int8) returning event_id) "
+      "insert into ff_event_horizon(family,trimmed_up_to) select '" +
+      std::string(enum_name(family_of<Event>)) + "',max(event_id) from gone having count(*)>0 " +
+      "on conflict (family) do update set trimmed_up_to=greatest(ff_event_horizon.trimmed_up_to," +
+      "excluded.trimmed_up_to)";
   connection_->post(sql, Parameters().add(before_ms).add(kTrimmedPerStep));
 }
 
@@ -170,6 +175,7 @@ void PostgresSession::commit(Unit& unit) {
     });
   }
   for_each_type<Records>([&]<class Record>() { post_changes<Record>(unit); });
+  post_drops(unit);
   bool has_events = false;
   for_each_type<Events>([&]<class Event>() { has_events |= !unit.appended<Event>().empty(); });
   if (has_events) {

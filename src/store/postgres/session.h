@@ -46,6 +46,9 @@ class PostgresSession final : public Session {
   std::optional<std::int64_t> next_due() override;
   std::vector<ExecutionId> purgeable(std::int64_t now_ms, std::size_t limit) override;
   std::vector<Attempt> attempts_of(const ExecutionId& id) override;
+  EventRange event_range(EventFamily family) override;
+  std::vector<Frame> frames(const FrameScan& scan) override;
+  std::vector<Stream> streams_of(const ExecutionId& id) override;
   std::map<PublicState, std::int64_t> count_lane(const std::string& lane) override;
   std::map<LaneCountKey, std::int64_t> count_executions() override;
   std::map<LaneCountKey, std::int64_t> lane_counts() override;
@@ -116,6 +119,7 @@ class PostgresSession final : public Session {
   template <class Event>
   void post_trim(std::int64_t before_ms);
   void post_counts(const core::Unit& unit);
+  void post_drops(const core::Unit& unit);
   void remember(const core::Unit& unit);
   void remember(const core::Unit& unit, const core::Slot<Execution>& slot);
 
@@ -130,6 +134,7 @@ class PostgresSession final : public Session {
   void begin_reading();
   template <class Event>
   bool read_settled(EventPage<Event>& page);
+  std::int64_t settled_event();
 
   const SessionSettings settings_;
   const Access access_;

@@ -299,23 +299,36 @@ void PostgresSession::fill(AnyKeyPage any) {
       any);
 }
 
-// Reads what no open transaction can still add to, and says whether that is all there is to see now.
-//
 // Writers draw event ids when all their locks are taken, and before that lock the last id drawn so far, in
 // shared mode, until they have ended. So every id up to the smallest one locked is settled: it is there to be
-// seen, or never will be. The sequence is read before the locks: whoever locks later draws later. The events
+// seen, or never will be. The sequence is read before the locks: whoever locks later draws later. Events
 // are read with a snapshot that is younger than both.
-template <class Event>
-bool PostgresSession::read_settled(EventPage<Event>& page) {
-  static const std::string settled_sql =
+std::int64_t PostgresSession::settled_event() {
+  static const std::string sql =
       "select least(s.id,(select min(s.id-((s.id-l.objid::bigint)&4294967295)) from pg_locks l "
       "where l.locktype='advisory' and l.classid='ff_event_id_seq'::regclass and l.objsubid=1 and l.granted "
       "and l.database=(select oid from pg_database where datname=current_database()))) "
       "from (select last_value-(not is_called)::int as id from ff_event_id_seq) as s";
+  std::int64_t settled = 0;
+  connection_->run(sql, {}, [&](const Rows& rows) { rows.read(0, 0, settled); });
+  return settled;
+}
+
+EventRange PostgresSession::event_range(EventFamily family) {
+  EventRange range{0, settled_event()};
+  connection_->run("select trimmed_up_to from ff_event_horizon where family=$1::text",
+                   Parameters().add(std::string(enum_name(family))), [&](const Rows& rows) {
+                     if (rows.size() > 0) rows.read(0, 0, range.trimmed_up_to);
+                   });
+  return range;
+}
+
+// Reads what no open transaction can still add to, and says whether that is all there is to see now.
+template <class Event>
+bool PostgresSession::read_settled(EventPage<Event>& page) {
   static const std::string events_sql = "select " + column_list<Event>() + " from " + Event::table +
                                         " where event_id>$1::int8 order by event_id limit $2::int8";
-  std::int64_t settled = 0;
-  connection_->run(settled_sql, {}, [&](const Rows& rows) { rows.read(0, 0, settled); });
+  const auto settled = settled_event();
   begin_reading();
   page.found = rows<Event>(events_sql, Parameters().add(page.after).add(as_limit(page.limit)));
   const auto end =

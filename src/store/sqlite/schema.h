@@ -16,6 +16,7 @@ struct Migration {
 const std::vector<Migration>& migrations();
 extern const char* const kSuspensionSchema;
 extern const char* const kLimitSchema;
+extern const char* const kStreamSchema;
 
 // Refuses a file of another program before anything touches it.
 void check_file(const std::string& path);

@@ -230,6 +230,7 @@ void SqliteSession::commit(Unit& unit) {
   for_each_type<Records>([&]<class Record>() {
     unit.for_each_dirty<Record>([&](const Slot<Record>& slot) { write(slot, unit.is_stored(slot)); });
   });
+  for (const auto& [stream, count] : unit.dropped_frames()) drop_frames(stream, count);
   for_each_type<Events>([&]<class Event>() {
     append(unit.appended<Event>());
     if (unit.trim_before_ms()) trim<Event>(*unit.trim_before_ms());

@@ -31,6 +31,9 @@ class SqliteSession final : public Session {
   std::optional<std::int64_t> next_due() override;
   std::vector<ExecutionId> purgeable(std::int64_t now_ms, std::size_t limit) override;
   std::vector<Attempt> attempts_of(const ExecutionId& id) override;
+  EventRange event_range(EventFamily family) override;
+  std::vector<Frame> frames(const FrameScan& scan) override;
+  std::vector<Stream> streams_of(const ExecutionId& id) override;
   std::map<PublicState, std::int64_t> count_lane(const std::string& lane) override;
   std::map<LaneCountKey, std::int64_t> count_executions() override;
   std::map<LaneCountKey, std::int64_t> lane_counts() override;
@@ -97,6 +100,7 @@ class SqliteSession final : public Session {
   }
   template <class Event>
   void trim(std::int64_t before_ms);
+  void drop_frames(const StreamKey& stream, std::uint64_t count);
   template <class Record>
   void purge(const ExecutionId& id);
   template <class Record>

@@ -1,0 +1,154 @@
+// Output streams: what an attempt says while it runs (tokens, logs, progress), frame by frame.
+//
+// Every attempt has a stream of its own, made by its first frame and closed when the attempt ends; an attempt
+// that goes on after a pause goes on with its stream. Frames are numbered by time, never change, and the
+// oldest go when there are too many.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flowfabric/error.h"
+#include "flowfabric/ids.h"
+#include "flowfabric/operations.h"
+
+namespace flowfabric {
+
+inline constexpr std::size_t kMaxFrameBytes = 65'536;
+inline constexpr std::size_t kMaxSummaryBytes = 1u << 20;
+
+// `<ms>-<seq>`: when it was appended, and how many were before it in that millisecond.
+struct FrameId {
+  std::uint64_t ms{};
+  std::uint64_t seq{};
+  auto operator<=>(const FrameId&) const = default;
+  std::string to_string() const;
+  // Also `<ms>` alone, which means `<ms>-<seq>`.
+  static std::optional<FrameId> parse(std::string_view text, std::uint64_t seq = 0);
+};
+
+// Who sees a frame, and for how long.
+//   durable      kept until there are newer ones enough (the policy's `retention_maxlen`)
+//   summary      its payload changes the attempt's document (JSON Merge Patch), of which it is one version
+//   best_effort  for those who watch now: gone after twice its time to live, unless the stream has others
+enum class FrameMode : std::uint8_t { durable, summary, best_effort };
+BOOST_DESCRIBE_ENUM(FrameMode, durable, summary, best_effort)
+
+// Used as the type of a frame that has none.
+enum class FrameKind : std::uint8_t { stdout_, stderr_, event, blob };
+BOOST_DESCRIBE_ENUM(FrameKind, stdout_, stderr_, event, blob)
+
+// How many frames are kept follows the rate at which they come.
+struct BestEffort {
+  std::uint64_t ttl_ms{10'000};
+  std::int64_t maxlen_floor{64};
+  std::int64_t maxlen_ceiling{16'384};
+  double ema_alpha{0.2};
+};
+
+struct FrameAppended {
+  std::string stream_id;        // the frame's id
+  std::uint64_t frame_count{};  // of all that were ever appended
+  std::optional<std::uint64_t> summary_version;
+  bool duplicate{false};  // `seq` was seen before: nothing was appended, and the id is that of the last frame
+  bool operator==(const FrameAppended&) const = default;
+};
+// By who holds the lease; or by the engine's owner (`source` is `system` or `operator`), without one.
+struct AppendFrame {
+  using Answer = FrameAppended;
+  ExecutionId execution_id;
+  std::uint32_t attempt_index{};
+  LeaseFence fence{};
+  std::string source{"worker"};
+  std::string payload{};
+  std::string frame_type{};  // any word; empty: the kind's
+  FrameKind kind{FrameKind::event};
+  std::optional<std::string> correlation_id{};
+  std::optional<std::uint64_t> seq{};  // of the caller, rising: makes repeating the call safe
+  std::optional<std::int64_t> ts{};    // when it was produced
+  FrameMode mode{FrameMode::durable};
+  std::string patch_kind{"json-merge-patch"};  // of a summary
+  BestEffort best_effort{};
+};
+
+// ---- reading ----------------------------------------------------------------------------------------------
+
+enum class FrameVisibility : std::uint8_t { all, exclude_best_effort };
+BOOST_DESCRIBE_ENUM(FrameVisibility, all, exclude_best_effort)
+
+struct FrameView {
+  std::string id;
+  std::map<std::string, std::string> fields;
+  bool operator==(const FrameView&) const = default;
+};
+struct StreamPage {
+  std::vector<FrameView> frames;
+  std::optional<std::int64_t> closed_at;
+  std::optional<std::string> closed_reason;
+  bool operator==(const StreamPage&) const = default;
+};
+// Frames between two ids, both included. `start` and `end` are ids, too; `<ms>` is all of a millisecond.
+struct ReadStream {
+  using Answer = StreamPage;
+  ExecutionId execution_id;
+  std::uint32_t attempt_index{};
+  std::string from{"start"};
+  std::string to{"end"};
+  std::uint32_t count{100};  // 1–10 000
+  FrameVisibility visibility{};
+};
+// Frames after an id. If there are none, it waits until there are, or the stream is closed, or the time is
+// up.
+struct TailStream {
+  using Answer = StreamPage;
+  ExecutionId execution_id;
+  std::uint32_t attempt_index{};
+  std::string after{"0-0"};
+  std::int64_t block_ms{0};  // 0–30 000
+  std::uint32_t count{50};   // 1–10 000
+  FrameVisibility visibility{};
+};
+
+struct SummaryDocument {
+  std::string document_json;
+  std::uint64_t version{};
+  std::string patch_kind;
+  std::int64_t first_applied_ms{};
+  std::int64_t last_updated_ms{};
+  bool operator==(const SummaryDocument&) const = default;
+};
+// Absent: no frame has ever changed it.
+struct ReadSummary {
+  using Answer = std::optional<SummaryDocument>;
+  ExecutionId execution_id;
+  std::uint32_t attempt_index{};
+};
+
+struct StreamInfo {
+  std::string stream_id;  // <execution id>:<attempt index>
+  std::uint32_t attempt_index{};
+  std::int64_t created_at{};
+  std::uint64_t frame_count{};
+  std::uint64_t frames_kept{};
+  std::uint64_t total_bytes{};
+  std::string last_id;
+  std::int64_t last_frame_at{};
+  std::uint64_t retention_maxlen{};
+  std::uint64_t maxlen_applied_last{};  // of best-effort frames; 0: there were none
+  bool has_durable_frame{};
+  bool has_summary{};
+  std::optional<std::int64_t> closed_at;
+  std::optional<std::string> closed_reason;
+  bool operator==(const StreamInfo&) const = default;
+};
+// The streams of an execution that were ever written to, by attempt.
+struct ListStreams {
+  using Answer = std::vector<StreamInfo>;
+  ExecutionId execution_id;
+};
+
+}  // namespace flowfabric

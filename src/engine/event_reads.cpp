@@ -1,0 +1,199 @@
+#include "engine/event_reads.h"
+
+#include <algorithm>
+
+#include "model/base64.h"
+#include "model/describe.h"
+
+namespace flowfabric::engine {
+
+namespace {
+
+constexpr std::uint32_t kMaxEvents = 1000;
+constexpr std::int64_t kMaxWaitMs = 30'000;
+// How many events one look passes at most, if none of them is wanted.
+constexpr std::size_t kMaxPassed = 20'000;
+
+Result<void> check(const FollowEvents& request) {
+  if (request.limit < 1 || request.limit > kMaxEvents) {
+    return fail_with(ErrorCode::invalid_input, "limit: out of range", "Ask for 1 to 1000 events.");
+  }
+  if (request.wait_ms < 0 || request.wait_ms > kMaxWaitMs) {
+    return fail_with(ErrorCode::invalid_input, "wait_ms: out of range", "Wait for 0 to 30000 ms.");
+  }
+  return {};
+}
+
+// ---- what each family says ----
+
+void describe(const LeaseEvent& event, EventView& seen) {
+  seen.type = enum_name(event.event_type);
+  seen.fields = {{"lease_id", event.lease_id.to_string()},
+                 {"lease_epoch", std::to_string(event.lease_epoch)},
+                 {"attempt_id", event.attempt_id.to_string()},
+                 {"attempt_index", std::to_string(event.attempt_index)},
+                 {"worker_id", event.worker_id},
+                 {"worker_instance_id", event.worker_instance_id},
+                 {"reason", event.reason}};
+}
+void describe(const CompletionEvent& event, EventView& seen) {
+  seen.type = enum_name(event.outcome);
+  seen.fields = {{"outcome", seen.type}};
+}
+void describe(const SignalEvent& event, EventView& seen) {
+  seen.type = event.effect;
+  seen.fields = {{"signal_id", event.signal_id.to_string()},
+                 {"waitpoint_id", event.waitpoint_id.to_string()},
+                 {"source_identity", event.source_identity},
+                 {"effect", event.effect},
+                 {"raw_effect", event.raw_effect}};
+}
+void describe(const OperatorEvent& event, EventView& seen) {
+  seen.type = enum_name(event.event_type);
+  seen.fields = event.details;
+}
+void describe(const TagEvent& event, EventView& seen) {
+  seen.type = enum_name(event.event_type);
+  seen.fields = {{"tag", event.tag}, {"value", event.value}};
+}
+void describe(const WorkerEvent& event, EventView& seen) {
+  seen.type = enum_name(event.event_kind);
+  seen.fields = {{"worker_id", event.worker_id},
+                 {"worker_instance_id", event.worker_instance_id},
+                 {"reason", event.reason}};
+}
+
+template <class Event>
+inline constexpr bool is_of_execution = requires(Event event) {
+  event.execution_id;
+};
+
+template <class Event>
+EventView view(const Event& event) {
+  EventView seen{.family = family_of<Event>, .cursor = cursor_of(event.event_id), .type = ""};
+  seen.at = event.occurred_at_ms;
+  describe(event, seen);
+  if constexpr (is_of_execution<Event>) {
+    seen.execution_id = ExecutionId{event.partition_key, event.execution_id};
+    if (event.flow_id) seen.fields["flow_id"] = event.flow_id->to_string();
+    seen.fields["lane_id"] = event.lane_id;
+  }
+  seen.fields["namespace"] = event.namespace_;
+  std::erase_if(seen.fields, [](const auto& field) { return field.second.empty(); });
+  return seen;
+}
+
+template <class Event>
+bool matches(const EventFilter& filter, const Event& event) {
+  if (filter.namespace_ && event.namespace_ != *filter.namespace_) return false;
+  if constexpr (is_of_execution<Event>) {
+    if (filter.tag) {
+      const auto it = event.tags.find(filter.tag->first);
+      if (it == event.tags.end() || it->second != filter.tag->second) return false;
+    }
+    if (filter.lane_id && event.lane_id != *filter.lane_id) return false;
+    if (filter.flow_id && event.flow_id != filter.flow_id) return false;
+    const ExecutionId id{event.partition_key, event.execution_id};
+    return !filter.execution_id || *filter.execution_id == id;
+  }
+  return !filter.tag && !filter.lane_id && !filter.flow_id && !filter.execution_id;
+}
+
+// ---- reading on ----
+
+struct Progress {
+  EventBatch batch;
+  std::int64_t position{};
+};
+
+template <class Event>
+void read_on(Reading& reading, const FollowEvents& request, Progress& progress) {
+  const auto& types = request.filter.types;
+  for (std::size_t passed = 0; passed < kMaxPassed; passed += kMaxEvents) {
+    const auto page = reading.session.events_after<Event>(progress.position, kMaxEvents);
+    for (const auto& event : page) {
+      if (progress.batch.events.size() == request.limit) return;
+      progress.position = event.event_id;
+      if (!matches(request.filter, event)) continue;
+      auto seen = view(event);
+      const bool wanted = types.empty() || std::ranges::find(types, seen.type) != types.end();
+      if (wanted) progress.batch.events.push_back(std::move(seen));
+    }
+    if (page.size() < kMaxEvents) return;
+  }
+}
+
+void read_on(Reading& reading, const FollowEvents& request, Progress& progress) {
+  switch (request.family) {
+    case EventFamily::lease_history:
+      return read_on<LeaseEvent>(reading, request, progress);
+    case EventFamily::completion:
+      return read_on<CompletionEvent>(reading, request, progress);
+    case EventFamily::signal_delivery:
+      return read_on<SignalEvent>(reading, request, progress);
+    case EventFamily::operator_:
+      return read_on<OperatorEvent>(reading, request, progress);
+    case EventFamily::instance_tags:
+      return read_on<TagEvent>(reading, request, progress);
+    case EventFamily::worker_registry:
+      return read_on<WorkerEvent>(reading, request, progress);
+  }
+}
+
+Result<Progress> look(Readers& readers, const FollowEvents& request, std::int64_t position) {
+  return readers.read([&](Reading& reading) -> Result<Progress> {
+    Progress progress{{}, position};
+    read_on(reading, request, progress);
+    progress.batch.cursor = cursor_of(progress.position);
+    return progress;
+  });
+}
+
+// Where the request begins.
+Result<std::int64_t> position_of(Readers& readers, const FollowEvents& request) {
+  std::optional<std::int64_t> given;
+  if (!request.cursor.empty()) {
+    const auto parsed = parse_cursor(request.cursor);
+    if (!parsed) return parsed;
+    given = *parsed;
+  }
+  return readers.read([&](Reading& reading) -> Result<std::int64_t> {
+    const auto range = reading.session.event_range(request.family);
+    if (!given) return range.end;
+    // Whoever begins at the beginning takes what there is.
+    if (*given == 0 || *given >= range.trimmed_up_to) return *given;
+    return fail_with(ErrorCode::stream_disconnected, to_base64(cursor_of(range.trimmed_up_to)),
+                     "Events after this cursor are gone: go on with the oldest cursor there is, given here.");
+  });
+}
+
+}  // namespace
+
+void follow(Readers& readers, Watchers& watchers, FollowEvents request,
+            std::function<void(Result<EventBatch>)> answer) {
+  if (auto ok = check(request); !ok) return answer(std::unexpected(ok.error()));
+  const auto from = position_of(readers, request);
+  if (!from) return answer(std::unexpected(from.error()));
+  auto first = look(readers, request, *from);
+  if (!first) return answer(std::unexpected(first.error()));
+  if (!first->batch.events.empty() || request.wait_ms == 0) return answer(std::move(first->batch));
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(request.wait_ms);
+  auto name = feed_of(request.family);
+  const bool waits = watchers.watch(
+      std::move(name), until,
+      // What was passed is not read again.
+      [&readers, request = std::move(request), answer, position = first->position](bool last) mutable {
+        auto found = look(readers, request, position);
+        if (found) position = found->position;
+        const bool done = last || !found || !found->batch.events.empty();
+        if (!done) return false;
+        if (found)
+          answer(std::move(found->batch));
+        else
+          answer(std::unexpected(found.error()));
+        return true;
+      });
+  if (!waits) answer(std::unexpected(too_many_wait()));
+}
+
+}  // namespace flowfabric::engine

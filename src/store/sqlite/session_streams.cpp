@@ -1,0 +1,54 @@
+// What the SQLite store knows of output streams.
+#include "store/sqlite/mapping.h"
+#include "store/sqlite/session.h"
+
+namespace flowfabric::store::sqlite {
+
+void SqliteSession::drop_frames(const StreamKey& stream, std::uint64_t count) {
+  auto& statement_ = statement(
+      "delete from ff_stream_frame where rowid in (select rowid from ff_stream_frame "
+      "where partition_key=?1 and execution_id=?2 and attempt_index=?3 order by frame_ms,frame_seq limit "
+      "?4)");
+  bind(statement_.get(), bind_all(statement_.get(), 1, stream), count);
+  statement_.run();
+}
+
+std::vector<Frame> SqliteSession::frames(const FrameScan& scan) {
+  static const std::string from =
+      "select " + column_list<Frame>() +
+      " from ff_stream_frame where partition_key=?1 and execution_id=?2 and attempt_index=?3 "
+      "and (frame_ms,frame_seq)>=(?4,?5) and (frame_ms,frame_seq)<=(?6,?7)";
+  static const std::string order = " order by frame_ms,frame_seq limit ?8";
+  static const std::string all = from + order;
+  static const std::string some = from + " and mode<>'best_effort'" + order;
+  auto& query = statement(scan.without_best_effort ? some : all);
+  auto place = bind_all(query.get(), 1, scan.stream);
+  for (const auto number : {scan.from.ms, scan.from.seq, scan.to.ms, scan.to.seq}) {
+    bind(query.get(), place++, number);
+  }
+  bind(query.get(), place, static_cast<std::uint64_t>(scan.limit));
+  return rows<Frame>(query);
+}
+
+std::vector<Stream> SqliteSession::streams_of(const ExecutionId& id) {
+  static const std::string sql =
+      "select " + column_list<Stream>() +
+      " from ff_stream_meta where partition_key=?1 and execution_id=?2 order by attempt_index";
+  auto& query = statement(sql);
+  bind_all(query.get(), 1, id);
+  return rows<Stream>(query);
+}
+
+// The ids of a log follow each other without gaps, and its newest event always stays.
+EventRange SqliteSession::event_range(EventFamily family) {
+  EventRange range;
+  for_each_type<Events>([&]<class Event>() {
+    if (family_of<Event> != family) return;
+    const std::string table = Event::table;
+    range = {connection_->number("select coalesce(min(event_id)-1,0) from " + table),
+             connection_->number("select coalesce(max(event_id),0) from " + table)};
+  });
+  return range;
+}
+
+}  // namespace flowfabric::store::sqlite
