@@ -102,16 +102,33 @@ struct Engine::Impl {
   // On the committer's thread, after every commit.
   void note(const engine::BatchEffects& effects) {
     if (clock_is_up && effects.earliest_due) clock.note_due(*effects.earliest_due);
-    const bool tells = store->is_shared() && (!effects.written.empty() || !effects.feeds.empty());
-    if (!tells && !watchers.are_there()) return;
+    if (!store->is_shared() && !watchers.are_there()) return;
     std::vector<std::string> names;
-    for (const auto& id : effects.written) names.push_back(engine::stream_of(id));
     for (const auto family : effects.feeds) names.push_back(engine::feed_of(family));
-    if (tells) tell_others(names);
+    for (const auto& id : effects.written) names.push_back(engine::stream_of(id));
+    if (store->is_shared()) {
+      for (const auto& id : streaming_among(effects)) names.push_back(engine::stream_of(id));
+      if (!names.empty()) tell_others(names);
+    }
     if (!watchers.are_there()) return;
     // Its end closes a stream.
     for (const auto& id : effects.changed) names.push_back(engine::stream_of(id));
     watchers.wake(names);
+  }
+
+  // Those of the changed executions whose streams were written to through this engine lately: somebody may
+  // watch them elsewhere.
+  std::vector<ExecutionId> streaming_among(const engine::BatchEffects& effects) {
+    constexpr std::size_t most = 100'000;
+    std::lock_guard lock(bell_mutex);
+    if (streaming.size() > most) streaming.clear();
+    streaming.insert(effects.written.begin(), effects.written.end());
+    std::vector<ExecutionId> found;
+    if (streaming.empty()) return found;
+    for (const auto& id : effects.changed) {
+      if (streaming.contains(id)) found.push_back(id);
+    }
+    return found;
   }
 
   void stop(std::chrono::milliseconds grace) {
@@ -136,6 +153,7 @@ struct Engine::Impl {
   engine::Clock clock;
   std::mutex bell_mutex;
   std::unique_ptr<store::Bell> bell;  // null where nobody else can hear it
+  std::unordered_set<ExecutionId> streaming;
 };
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

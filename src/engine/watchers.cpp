@@ -8,7 +8,7 @@ namespace flowfabric::engine {
 
 namespace {
 
-constexpr auto kSafetyLook = std::chrono::seconds(2);
+constexpr auto kSafetyLook = std::chrono::seconds(5);
 constexpr char kMark = 0x01;
 
 }  // namespace
