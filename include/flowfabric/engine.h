@@ -21,6 +21,7 @@
 #include "flowfabric/events.h"
 #include "flowfabric/flows.h"
 #include "flowfabric/grants.h"
+#include "flowfabric/history.h"
 #include "flowfabric/listing.h"
 #include "flowfabric/operations.h"
 #include "flowfabric/operators.h"

@@ -113,6 +113,26 @@ struct TailStream {
   FrameVisibility visibility{};
 };
 
+struct OutputFrame {
+  std::uint32_t attempt_index{};
+  FrameView frame;
+  bool operator==(const OutputFrame&) const = default;
+};
+struct OutputPage {
+  std::vector<OutputFrame> frames;
+  std::optional<std::string> next_cursor;
+  bool operator==(const OutputPage&) const = default;
+};
+// The frames of all attempts of an execution, one attempt after the other.
+struct ReadOutput {
+  using Answer = OutputPage;
+  ExecutionId execution_id;
+  std::string cursor{};  // `<attempt index>:<frame id>`, which is not read again; empty: from the beginning
+  bool latest_attempt_only{false};
+  std::uint32_t count{100};  // 1–10 000
+  FrameVisibility visibility{};
+};
+
 struct SummaryDocument {
   std::string document_json;
   std::uint64_t version{};

@@ -9,6 +9,7 @@
 #include "engine/flow_cancel.h"
 #include "engine/flow_reads.h"
 #include "engine/handles.h"
+#include "engine/history.h"
 #include "engine/limit_reads.h"
 #include "engine/listing.h"
 #include "engine/random_seed.h"
@@ -454,8 +455,10 @@ FLOWFABRIC_OPERATION(ListFlows)
 FLOWFABRIC_OPERATION(ReadFlowGraph)
 FLOWFABRIC_OPERATION(AppendFrame)
 FLOWFABRIC_OPERATION(ReadStream)
+FLOWFABRIC_OPERATION(ReadHistory)
 FLOWFABRIC_OPERATION(TailStream)
 FLOWFABRIC_OPERATION(FollowEvents)
+FLOWFABRIC_OPERATION(ReadOutput)
 FLOWFABRIC_OPERATION(ReadSummary)
 FLOWFABRIC_OPERATION(ListStreams)
 FLOWFABRIC_OPERATION(CreateBudget)

@@ -34,6 +34,13 @@ FrameId clamp(const FrameId& id) {
   return {std::min(id.ms, kLargest), std::min(id.seq, kLargest)};
 }
 
+// The first id that could follow.
+FrameId after(const FrameId& given) {
+  const auto id = clamp(given);
+  if (id.seq < kLargest) return {id.ms, id.seq + 1};
+  return {std::min(id.ms, kLargest - 1) + 1, 0};
+}
+
 // A bound of a read: of `<ms>` alone, the whole millisecond.
 Result<FrameId> bound(const std::string& text, std::uint64_t seq) {
   if (text == "start") return FrameId{};
@@ -56,6 +63,22 @@ FrameView view(const Frame& frame) {
   if (frame.summary_version) seen.fields["summary_version"] = std::to_string(*frame.summary_version);
   if (frame.ttl_ms) seen.fields["ttl_ms"] = std::to_string(*frame.ttl_ms);
   return seen;
+}
+
+// Where reading all attempts goes on.
+struct Place {
+  std::uint32_t attempt_index{};
+  FrameId from;
+};
+Result<Place> place_of(const std::string& cursor) {
+  if (cursor.empty()) return Place{};
+  const auto colon = cursor.find(':');
+  if (colon == cursor.npos) return bad_cursor(cursor);
+  const auto attempt = FrameId::parse(cursor.substr(0, colon));
+  const auto id = FrameId::parse(cursor.substr(colon + 1));
+  const bool fits = attempt && attempt->seq == 0 && attempt->ms <= std::numeric_limits<std::uint32_t>::max();
+  if (!fits || !id) return bad_cursor(cursor);
+  return Place{static_cast<std::uint32_t>(attempt->ms), after(*id)};
 }
 
 std::optional<core::Closing> closing_of(Reading& reading, const ExecutionId& id,
@@ -100,11 +123,7 @@ Result<void> check_tail(const TailStream& request) {
 }
 
 Result<StreamPage> look(Readers& readers, const TailStream& request) {
-  auto from = clamp(*FrameId::parse(request.after));
-  if (from.seq < kLargest)
-    ++from.seq;
-  else
-    from = {std::min(from.ms, kLargest - 1) + 1, 0};
+  const auto from = after(*FrameId::parse(request.after));
   return page_of(
       readers, {request.execution_id, request.attempt_index, from, kEnd, request.count, request.visibility});
 }
@@ -119,6 +138,33 @@ Result<StreamPage> answer(Readers& readers, const ReadStream& request) {
   if (!to) return std::unexpected(to.error());
   return page_of(
       readers, {request.execution_id, request.attempt_index, *from, *to, request.count, request.visibility});
+}
+
+Result<OutputPage> answer(Readers& readers, const ReadOutput& request) {
+  if (auto ok = check_count(request.count); !ok) return std::unexpected(ok.error());
+  const auto seen = place_of(request.cursor);
+  if (!seen) return std::unexpected(seen.error());
+  return readers.read([&](Reading& reading) -> Result<OutputPage> {
+    auto streams = reading.session.streams_of(request.execution_id);
+    if (request.latest_attempt_only && streams.size() > 1) streams.erase(streams.begin(), streams.end() - 1);
+    const bool some = request.visibility == FrameVisibility::exclude_best_effort;
+    OutputPage page;
+    for (const auto& stream : streams) {
+      if (stream.attempt_index < seen->attempt_index || core::has_expired(stream, reading.now_ms)) continue;
+      const auto from = stream.attempt_index == seen->attempt_index ? seen->from : FrameId{};
+      // One more than asked for tells whether there are more.
+      const auto left = request.count + 1 - page.frames.size();
+      for (const auto& frame : reading.session.frames({stream.key(), from, kEnd, some, left})) {
+        page.frames.push_back({stream.attempt_index, view(frame)});
+      }
+      if (page.frames.size() <= request.count) continue;
+      page.frames.pop_back();
+      const auto& last = page.frames.back();
+      page.next_cursor = std::to_string(last.attempt_index) + ":" + last.frame.id;
+      break;
+    }
+    return page;
+  });
 }
 
 void tail(Readers& readers, Watchers& watchers, TailStream request,

@@ -7,6 +7,7 @@
 namespace flowfabric::engine {
 
 Result<StreamPage> answer(Readers& readers, const ReadStream& request);
+Result<OutputPage> answer(Readers& readers, const ReadOutput& request);
 Result<std::optional<SummaryDocument>> answer(Readers& readers, const ReadSummary& request);
 Result<std::vector<StreamInfo>> answer(Readers& readers, const ListStreams& request);
 

@@ -200,6 +200,33 @@ TEST_P(Streams, AreReadPageByPage) {  // 11
   for (std::size_t i = 0; i < 50; ++i) EXPECT_EQ(all[i], std::to_string(i));
 }
 
+TEST_P(Streams, OfAllAttemptsAreReadAsOne) {
+  const auto first = running(ExecutionPolicy{.retry_policy = RetryPolicy{.max_retries = 1}});
+  for (const auto* text : {"a0", "a1", "a2"}) append(first, text);
+  fail(first);
+  advance(kHour);
+  const auto second = claim_one();
+  for (const auto* text : {"b0", "b1"}) append(second, text);
+  ReadOutput request{.execution_id = first.execution_id, .count = 2};
+  Log all;
+  for (;;) {
+    const auto page = must(request);
+    EXPECT_LE(page.frames.size(), 2u);
+    for (const auto& each : page.frames) {
+      all.push_back(std::to_string(each.attempt_index) + " " + each.frame.fields.at("payload"));
+    }
+    if (!page.next_cursor) break;
+    request.cursor = *page.next_cursor;
+  }
+  EXPECT_EQ(all, (Log{"0 a0", "0 a1", "0 a2", "1 b0", "1 b1"}));
+  const auto latest = must(ReadOutput{.execution_id = first.execution_id, .latest_attempt_only = true});
+  EXPECT_EQ(latest.frames.size(), 2u);
+  for (const auto* bad : {":", "1:", ":1", "x:1", "1-1:1", "5000000000:1", "1"}) {
+    expect_error(ReadOutput{.execution_id = first.execution_id, .cursor = bad}, ErrorCode::invalid_input);
+  }
+  expect_error(ReadOutput{.execution_id = first.execution_id, .count = 0}, ErrorCode::invalid_input);
+}
+
 TEST_P(Streams, RefuseBadLimitsAndCursors) {  // 12, 13, 17
   const auto task = running();
   const auto& id = task.execution_id;

@@ -117,6 +117,9 @@ class GatedSession final : public store::Session {
   }
   std::vector<Frame> frames(const store::FrameScan& scan) override { return inner_->frames(scan); }
   std::vector<Stream> streams_of(const ExecutionId& id) override { return inner_->streams_of(id); }
+  std::vector<OperatorEvent> operator_events_of(const ExecutionId& id) override {
+    return inner_->operator_events_of(id);
+  }
   store::EventRange event_range(EventFamily family) override { return inner_->event_range(family); }
   std::optional<std::int64_t> oldest_event() override { return inner_->oldest_event(); }
   void fill(store::AnyKeyPage page) override { inner_->fill(page); }

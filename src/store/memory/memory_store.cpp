@@ -162,6 +162,14 @@ class MemorySession final : public Session {
     return found;
   }
 
+  std::vector<OperatorEvent> operator_events_of(const ExecutionId& id) override {
+    std::vector<OperatorEvent> found;
+    for (const auto& event : database_->log<OperatorEvent>().events) {
+      if (event.partition_key == id.partition && event.execution_id == id.uuid) found.push_back(event);
+    }
+    return found;
+  }
+
   std::vector<Stream> streams_of(const ExecutionId& id) override {
     std::vector<Stream> found;
     const auto& table = database_->table<Stream>();

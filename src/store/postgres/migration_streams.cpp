@@ -82,6 +82,7 @@ create table ff_instance_tag_event (
   flow_id uuid -- of the execution
 );
 
+create index ff_operator_event_execution on ff_operator_event (partition_key, execution_id);
 alter table ff_lease_event add column lane_id text collate "C";
 comment on column ff_lease_event.lane_id is 'of the execution';
 alter table ff_lease_event add column flow_id uuid;

@@ -39,4 +39,11 @@ std::vector<Stream> PostgresSession::streams_of(const ExecutionId& id) {
   return rows<Stream>(sql, Parameters().add_fields(id));
 }
 
+std::vector<OperatorEvent> PostgresSession::operator_events_of(const ExecutionId& id) {
+  static const std::string sql = "select " + column_list<OperatorEvent>() +
+                                 " from ff_operator_event where partition_key=$1::int4 and "
+                                 "execution_id=$2::uuid order by event_id";
+  return rows<OperatorEvent>(sql, Parameters().add_fields(id));
+}
+
 }  // namespace flowfabric::store::postgres

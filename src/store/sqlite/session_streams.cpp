@@ -39,6 +39,15 @@ std::vector<Stream> SqliteSession::streams_of(const ExecutionId& id) {
   return rows<Stream>(query);
 }
 
+std::vector<OperatorEvent> SqliteSession::operator_events_of(const ExecutionId& id) {
+  static const std::string sql = "select " + column_list<OperatorEvent>() +
+                                 " from ff_operator_event where partition_key=?1 and execution_id=?2 "
+                                 "order by event_id";
+  auto& query = statement(sql);
+  bind_all(query.get(), 1, id);
+  return rows<OperatorEvent>(query);
+}
+
 // The ids of a log follow each other without gaps, and its newest event always stays.
 EventRange SqliteSession::event_range(EventFamily family) {
   EventRange range;
