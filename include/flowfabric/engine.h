@@ -112,6 +112,9 @@ class Engine {
   // Returns how many records were looked at. The background clock does this by itself.
   Result<std::size_t> run_due();
 
+  // Answers those who wait for work and are gone (`ClaimTasks::abandoned`), with none.
+  void release_abandoned();
+
   // Answers what is queued, refuses what comes later with `unavailable`. Operations still queued after
   // `grace` are refused, too; reads go on being answered. May be called again, and from several threads.
   void stop(std::chrono::milliseconds grace = std::chrono::seconds(15));

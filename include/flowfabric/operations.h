@@ -5,8 +5,10 @@
 // Times are milliseconds since the Unix epoch on the store's clock. An empty string means "none".
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,6 +46,7 @@ struct CreateExecution {
   ExecutionPolicy policy{};
   std::optional<std::int64_t> delay_until{};
   std::optional<std::int64_t> execution_deadline_at{};
+  std::string trace_context{};  // a W3C `traceparent`, handed on to whoever works on it; up to 256 bytes
 };
 
 // ---- working -------------------------------------------------------------------------------------------
@@ -96,6 +99,7 @@ struct ClaimedTask {
   AttemptType attempt_type{};
   std::string namespace_;
   std::string lane_id;
+  std::optional<FlowId> flow_id;
   std::string execution_kind;
   std::string input;
   std::string payload_encoding;
@@ -106,6 +110,7 @@ struct ClaimedTask {
   // What let a suspended attempt go on, in the order of acceptance.
   std::vector<ResumeSignal> resume_signals;
   std::optional<Fallback> fallback;  // which alternative of the policy to use; absent: the work as submitted
+  std::string trace_context;
   bool operator==(const ClaimedTask&) const = default;
 };
 
@@ -121,6 +126,8 @@ struct ClaimTasks {
   std::uint32_t max_tasks{1};         // 1–256
   std::int64_t lease_ttl_ms{30'000};  // 1 000–3 600 000
   std::int64_t wait_ms{0};            // 0–30 000
+  // Set to true by a caller who is gone: then nothing is taken for it any more.
+  std::shared_ptr<const std::atomic<bool>> abandoned{};
 };
 
 struct Renewal {
@@ -132,8 +139,8 @@ struct RenewLease {
   using Answer = Renewal;
   ExecutionId execution_id;
   LeaseFence fence;
-  std::uint32_t attempt_index{};
-  std::int64_t lease_ttl_ms{30'000};
+  std::optional<std::uint32_t> attempt_index{};  // checked when given
+  std::optional<std::int64_t> lease_ttl_ms{};    // as long as it was given for the last time, when absent
 };
 
 struct ProgressUpdated {
@@ -246,6 +253,7 @@ struct ExecutionSnapshot {
   std::string cancelled_by;
   std::optional<std::int32_t> progress_percent;
   std::string progress_message;
+  std::string trace_context;
   Tags tags;
   bool operator==(const ExecutionSnapshot&) const = default;
 };
@@ -281,6 +289,21 @@ struct ReadTags {
 struct ReadResult {
   using Answer = std::optional<std::string>;
   ExecutionId execution_id;
+};
+
+struct ExecutionEnd {
+  bool ended{false};  // false: the time is up
+  ExecutionId execution_id;
+  PublicState public_state{};
+  std::string result;
+  std::string failure_reason;  // or why it was cancelled
+  bool operator==(const ExecutionEnd&) const = default;
+};
+// Waits until it has ended.
+struct AwaitExecution {
+  using Answer = ExecutionEnd;
+  ExecutionId execution_id;
+  std::int64_t wait_ms{0};  // 0–30 000
 };
 
 struct AttemptSnapshot {

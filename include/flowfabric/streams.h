@@ -61,7 +61,7 @@ struct FrameAppended {
 struct AppendFrame {
   using Answer = FrameAppended;
   ExecutionId execution_id;
-  std::uint32_t attempt_index{};
+  std::optional<std::uint32_t> attempt_index{};  // absent: the one that goes on
   LeaseFence fence{};
   std::string source{"worker"};
   std::string payload{};

@@ -11,6 +11,7 @@ namespace flowfabric::cli {
 
 using Action = std::function<int()>;
 
+void add_serve(CLI::App& app, Action& chosen);
 void add_demo(CLI::App& app, Action& chosen);
 void add_migrate(CLI::App& app, Action& chosen);
 void add_doctor(CLI::App& app, Action& chosen);

@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("flowfabric ") + flowfabric::kVersion);
   app.require_subcommand(1);
   flowfabric::cli::Action chosen;
+  flowfabric::cli::add_serve(app, chosen);
   flowfabric::cli::add_demo(app, chosen);
   flowfabric::cli::add_migrate(app, chosen);
   flowfabric::cli::add_doctor(app, chosen);

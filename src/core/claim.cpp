@@ -136,6 +136,7 @@ ClaimedTask describe_task(const Execution& execution, const ExecutionSpec& spec,
           .attempt_type = execution.attempt.attempt_type,
           .namespace_ = execution.namespace_,
           .lane_id = execution.lane_id,
+          .flow_id = execution.flow_id,
           .execution_kind = spec.execution_kind,
           .input = spec.payload.data,
           .payload_encoding = spec.payload_encoding,
@@ -144,7 +145,8 @@ ClaimedTask describe_task(const Execution& execution, const ExecutionSpec& spec,
           .deadline_at = execution.deadline_at_ms,
           .attempt_timeout_at = execution.attempt.attempt_timeout_at_ms,
           .resume_signals = {},
-          .fallback = fallback_of(execution, spec.policy)};
+          .fallback = fallback_of(execution, spec.policy),
+          .trace_context = spec.trace_context};
 }
 
 struct Taken {

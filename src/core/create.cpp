@@ -13,6 +13,8 @@ namespace flowfabric::core {
 
 namespace {
 
+constexpr std::size_t kMaxTraceContext = 256;
+
 // Why this create makes nothing new, if it does not.
 std::optional<Creation> find_duplicate(Unit& unit, const CreateExecution& request, const Context& at) {
   const auto known = [&](const ExecutionId& id) {
@@ -73,6 +75,11 @@ Result<void> check_create(const CreateExecution& request, const Context& at) {
   if (auto ok = check_text("creator_identity", request.creator_identity); !ok) return ok;
   if (auto ok = check_text("idempotency_key", request.idempotency_key); !ok) return ok;
   if (auto ok = check_text("payload_encoding", request.payload_encoding); !ok) return ok;
+  if (auto ok = check_text("trace_context", request.trace_context); !ok) return ok;
+  if (request.trace_context.size() > kMaxTraceContext) {
+    return fail_with(ErrorCode::invalid_input, "trace_context: too long",
+                     "A W3C traceparent has 55 characters; up to 256 are kept.");
+  }
   for (const auto& [key, value] : request.tags) {
     if (auto ok = check_create_tag(key, value); !ok) return ok;
   }
@@ -148,6 +155,7 @@ Result<PublicState> create_new(Unit& unit, const CreateExecution& request,
                             .creator_identity = request.creator_identity,
                             .idempotency_key = request.idempotency_key,
                             .node_name = member ? member->node_name : "",
+                            .trace_context = request.trace_context,
                             .policy = request.policy,
                             .payload_encoding = request.payload_encoding,
                             .payload = Bytes{request.input}});

@@ -98,20 +98,34 @@ Result<const Execution*> check_lease(Unit& unit, const ExecutionId& id, const Le
   return execution;
 }
 
+namespace {
+
+// How long it was given for, the last time.
+std::int64_t ttl_of(const Lease& lease) {
+  const auto given_at = lease.lease_last_renewed_at_ms ? *lease.lease_last_renewed_at_ms
+                                                       : lease.lease_acquired_at_ms.value_or(0);
+  return lease.lease_expires_at_ms.value_or(given_at) - given_at;
+}
+
+}  // namespace
+
 Result<Renewal> renew(Unit& unit, const RenewLease& request, Context& at) {
   if (auto ok = check_fence_shape(request.fence, Unfenced::never, ""); !ok) {
     return std::unexpected(ok.error());
   }
-  if (auto ok = check_lease_ttl(request.lease_ttl_ms); !ok) return std::unexpected(ok.error());
+  if (request.lease_ttl_ms) {
+    if (auto ok = check_lease_ttl(*request.lease_ttl_ms); !ok) return std::unexpected(ok.error());
+  }
   auto held = check_lease(unit, request.execution_id, request.fence, OnExpiry::mark, at);
   if (!held) return std::unexpected(held.error());
-  if ((*held)->attempt.attempt_index != request.attempt_index) {
+  if (request.attempt_index && (*held)->attempt.attempt_index != *request.attempt_index) {
     return fail_with(ErrorCode::stale_lease, "", "The attempt index is not that of the running attempt.");
   }
   auto& execution = unit.edit<Execution>(request.execution_id);
-  execution.lease.lease_expires_at_ms = at.now_ms + request.lease_ttl_ms;
+  const auto ttl_ms = request.lease_ttl_ms.value_or(ttl_of(execution.lease));
+  execution.lease.lease_expires_at_ms = at.now_ms + ttl_ms;
   execution.lease.lease_last_renewed_at_ms = at.now_ms;
-  execution.lease.lease_renewal_deadline_ms = renewal_deadline(at.now_ms, request.lease_ttl_ms);
+  execution.lease.lease_renewal_deadline_ms = renewal_deadline(at.now_ms, ttl_ms);
   note_mutation(execution, at);
   append_lease_event(unit, execution, LeaseEventType::renewed, "", at);
   return Renewal{*execution.lease.lease_expires_at_ms, execution.lease_epoch};

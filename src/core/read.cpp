@@ -90,6 +90,7 @@ ExecutionSnapshot as_stored(const Execution& execution, const ExecutionSpec& spe
           .cancelled_by = execution.cancelled_by,
           .progress_percent = execution.progress_pct,
           .progress_message = execution.progress_message,
+          .trace_context = spec.trace_context,
           .tags = execution.tags};
 }
 

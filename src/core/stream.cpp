@@ -34,16 +34,16 @@ Result<void> check_right_to_append(Unit& unit, const AppendFrame& request, const
                      "A frame has at most 65536 bytes: split it, or keep the data elsewhere.");
   }
   const auto* execution = unit.find<Execution>(request.execution_id);
+  if (!execution) return std::unexpected(not_found(request.execution_id));
+  const bool is_current =
+      !request.attempt_index || execution->attempt.attempt_index == *request.attempt_index;
   if (request.source != kWorker) {
     // Who needs no lease still needs an attempt that goes on.
-    const bool open = execution && has_live_attempt(*execution) &&
-                      execution->attempt.attempt_index == request.attempt_index;
-    return open ? Result<void>{} : closed();
+    return has_live_attempt(*execution) && is_current ? Result<void>{} : closed();
   }
-  if (!execution || execution->state.lifecycle_phase != LifecyclePhase::active) return closed();
+  if (execution->state.lifecycle_phase != LifecyclePhase::active) return closed();
   const bool holds = execution->state.ownership_state == OwnershipState::leased &&
-                     !has_lapsed(*execution, at) &&
-                     execution->attempt.attempt_index == request.attempt_index &&
+                     !has_lapsed(*execution, at) && is_current &&
                      execution->attempt.attempt_id == request.fence.attempt_id &&
                      execution->lease.lease_id == request.fence.lease_id &&
                      execution->lease_epoch == request.fence.lease_epoch;
@@ -164,9 +164,10 @@ StreamKey stream_key(const ExecutionId& id, std::uint32_t attempt_index) {
 }
 
 void want_for(Unit& unit, const AppendFrame& request) {
-  const auto key = stream_key(request.execution_id, request.attempt_index);
   unit.want<Execution>(request.execution_id);
   unit.want<ExecutionSpec>(request.execution_id);
+  if (!request.attempt_index) return;
+  const auto key = stream_key(request.execution_id, *request.attempt_index);
   unit.want<Stream>(key);
   if (request.mode == FrameMode::summary) unit.want<StreamSummary>(key);
 }
@@ -174,7 +175,8 @@ void want_for(Unit& unit, const AppendFrame& request) {
 Result<FrameAppended> append_frame(Unit& unit, const AppendFrame& request, Context& at) {
   if (auto ok = check_right_to_append(unit, request, at); !ok) return std::unexpected(ok.error());
   if (auto ok = check_frame(request); !ok) return std::unexpected(ok.error());
-  const auto key = stream_key(request.execution_id, request.attempt_index);
+  const auto key =
+      stream_key(request.execution_id, unit.require<Execution>(request.execution_id).attempt.attempt_index);
   auto& stream = stream_of(unit, request, key, at);
   if (request.seq && stream.last_caller_seq && *request.seq <= *stream.last_caller_seq) {
     return FrameAppended{.stream_id = FrameId{stream.last_ms, stream.last_seq}.to_string(),

@@ -1,5 +1,6 @@
 #include "flowfabric/engine.h"
 
+#include "engine/await_end.h"
 #include "engine/check.h"
 #include "engine/clock.h"
 #include "engine/committers.h"
@@ -179,6 +180,10 @@ Result<Engine> Engine::open(const std::string& url, EngineOptions options) {
   }
 }
 
+void Engine::release_abandoned() {
+  for (auto& operation : impl_->waiting.take_abandoned()) operation.answer(nullptr);
+}
+
 void Engine::stop(std::chrono::milliseconds grace) {
   impl_->stop(grace);
 }
@@ -261,6 +266,12 @@ engine::Operation make_operation(Request request, std::function<void(Result<type
                                    options.quota_partitions};
   operation.want = [state, partitions](core::Unit& unit) { engine::want(unit, state->request, partitions); };
   operation.run = [state](core::Unit& unit, core::Context& at) {
+    if constexpr (std::is_same_v<Request, ClaimTasks>) {
+      if (engine::is_abandoned(state->request)) {
+        state->result.emplace();
+        return engine::Outcome::undo;
+      }
+    }
     state->result = engine::apply(unit, state->request, at);
     return *state->result ? engine::Outcome::keep : engine::Outcome::undo;
   };
@@ -271,7 +282,9 @@ engine::Operation make_operation(Request request, std::function<void(Result<type
       state->done(*std::move(state->result));
   };
   if constexpr (std::is_same_v<Request, ClaimTasks>) {
-    operation.came_back_empty = [state] { return *state->result && (*state->result)->empty(); };
+    operation.came_back_empty = [state] {
+      return *state->result && (*state->result)->empty() && !engine::is_abandoned(state->request);
+    };
   }
   return operation;
 }
@@ -332,6 +345,8 @@ void Engine::post(Request request, std::function<void(Result<typename Request::A
     answer(engine::answer(impl_->readers, request));
   } else if constexpr (std::is_same_v<Request, TailStream>) {
     engine::tail(impl_->readers, impl_->watchers, std::move(request), std::move(answer));
+  } else if constexpr (std::is_same_v<Request, AwaitExecution>) {
+    engine::await_end(impl_->readers, impl_->watchers, std::move(request), std::move(answer));
   } else if constexpr (std::is_same_v<Request, FollowEvents>) {
     engine::follow(impl_->readers, impl_->watchers, std::move(request), std::move(answer));
   } else if constexpr (std::is_same_v<Request, CheckStore>) {
@@ -348,6 +363,17 @@ void Engine::post(Request request, std::function<void(Result<typename Request::A
     }
     auto then = with_handle(request.handle, std::move(answer));
     impl_->committers.submit(make_operation(std::move(request), std::move(then), impl_->options));
+  } else if constexpr (std::is_same_v<Request, ClaimTasks>) {
+    if (!request.abandoned) {
+      return impl_->committers.submit(make_operation(std::move(request), std::move(answer), impl_->options));
+    }
+    // One that was woken and then not wanted leaves its work to others who wait.
+    auto then = [this, gone = request.abandoned, lanes = request.lanes,
+                 answer = std::move(answer)](Result<std::vector<ClaimedTask>> tasks) {
+      if (*gone) impl_->heard(lanes);
+      answer(std::move(tasks));
+    };
+    impl_->committers.submit(make_operation<ClaimTasks>(std::move(request), std::move(then), impl_->options));
   } else if constexpr (std::is_same_v<Request, CreateExecutions>) {
     create_all(impl_->committers, std::move(request), std::move(answer), impl_->options);
   } else {
@@ -457,6 +483,7 @@ FLOWFABRIC_OPERATION(AppendFrame)
 FLOWFABRIC_OPERATION(ReadStream)
 FLOWFABRIC_OPERATION(ReadHistory)
 FLOWFABRIC_OPERATION(TailStream)
+FLOWFABRIC_OPERATION(AwaitExecution)
 FLOWFABRIC_OPERATION(FollowEvents)
 FLOWFABRIC_OPERATION(ReadOutput)
 FLOWFABRIC_OPERATION(ReadSummary)

@@ -34,6 +34,10 @@ struct Operation {
   std::move_only_function<bool()> came_back_empty{};
 };
 
+inline bool is_abandoned(const ClaimTasks& claim) {
+  return claim.abandoned && *claim.abandoned;
+}
+
 inline std::size_t affinity_of(const ExecutionId& id) {
   return std::hash<Uuid>{}(id.uuid);
 }

@@ -35,7 +35,8 @@ WaitingClaims::Parked WaitingClaims::park(Operation& operation, std::uint64_t si
 
 bool WaitingClaims::serves(const Operation& claim, const core::WorkerScope& scope, const Route& route) {
   const auto& lanes = claim.claim->lanes;
-  return std::ranges::find(lanes, route.lane_id) != lanes.end() && core::serves(scope, route);
+  return !is_abandoned(*claim.claim) && std::ranges::find(lanes, route.lane_id) != lanes.end() &&
+         core::serves(scope, route);
 }
 
 Woken WaitingClaims::wake(const std::vector<std::pair<Route, std::uint32_t>>& offers) {
@@ -78,26 +79,31 @@ bool WaitingClaims::waits_for(const std::vector<std::string>& lanes) const {
   });
 }
 
-std::vector<Operation> WaitingClaims::take_expired(SteadyTime now) {
-  std::vector<Operation> expired;
+template <class Which>
+std::vector<Operation> WaitingClaims::take_if(Which which) {
+  std::vector<Operation> taken;
   std::lock_guard lock(mutex_);
   for (auto it = waiting_.begin(); it != waiting_.end();) {
-    if (it->operation.wait_until > now) {
+    if (!which(it->operation)) {
       ++it;
       continue;
     }
-    expired.push_back(std::move(it->operation));
+    taken.push_back(std::move(it->operation));
     it = waiting_.erase(it);
   }
-  return expired;
+  return taken;
+}
+
+std::vector<Operation> WaitingClaims::take_expired(SteadyTime now) {
+  return take_if([&](const Operation& operation) { return operation.wait_until <= now; });
 }
 
 std::vector<Operation> WaitingClaims::take_all() {
-  std::vector<Operation> all;
-  std::lock_guard lock(mutex_);
-  for (auto& waiting : waiting_) all.push_back(std::move(waiting.operation));
-  waiting_.clear();
-  return all;
+  return take_if([](const Operation&) { return true; });
+}
+
+std::vector<Operation> WaitingClaims::take_abandoned() {
+  return take_if([](const Operation& operation) { return is_abandoned(*operation.claim); });
 }
 
 std::optional<SteadyTime> WaitingClaims::next_expiry() const {

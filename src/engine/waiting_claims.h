@@ -39,6 +39,8 @@ class WaitingClaims {
 
   std::vector<Operation> take_expired(SteadyTime now);
   std::vector<Operation> take_all();
+  // Those whose callers are gone.
+  std::vector<Operation> take_abandoned();
   std::optional<SteadyTime> next_expiry() const;
 
  private:
@@ -46,6 +48,8 @@ class WaitingClaims {
     Operation operation;
     core::WorkerScope scope;
   };
+  template <class Which>
+  std::vector<Operation> take_if(Which which);
   static bool serves(const Operation& claim, const core::WorkerScope& scope, const Route& route);
   bool missed_something(const Operation& claim, const core::WorkerScope& scope, std::uint64_t since) const;
 

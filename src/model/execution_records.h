@@ -222,6 +222,7 @@ struct ExecutionSpec {
   std::string creator_identity;
   std::string idempotency_key;
   std::string node_name;  // in a flow that was submitted as a whole
+  std::string trace_context;
   ExecutionPolicy policy;
   std::string payload_encoding;
   Bytes payload;
@@ -230,7 +231,7 @@ struct ExecutionSpec {
 };
 BOOST_DESCRIBE_STRUCT(ExecutionSpec, (),
                       (partition_key, execution_id, execution_kind, creator_identity, idempotency_key,
-                       node_name, policy, payload_encoding, payload))
+                       node_name, trace_context, policy, payload_encoding, payload))
 
 struct AttemptKey {
   std::uint16_t partition_key{};

@@ -177,7 +177,8 @@ class Callers {
 
   Request renew() {
     auto request = aimed<RenewLease>();
-    if (dice_.chance(3)) ++request.attempt_index;
+    if (dice_.chance(3)) ++*request.attempt_index;
+    if (dice_.chance(10)) request.attempt_index.reset();
     request.lease_ttl_ms = dice_.pick({1000, 2000, 30'000, 5});
     return request;
   }
@@ -189,7 +190,8 @@ class Callers {
   }
   Request append() {
     auto request = aimed<AppendFrame>();
-    if (dice_.chance(3)) ++request.attempt_index;
+    if (dice_.chance(3)) ++*request.attempt_index;
+    if (dice_.chance(10)) request.attempt_index.reset();
     request.payload = dice_.bytes(30);
     if (dice_.chance(2)) request.payload = std::string(65'537, 'f');
     if (dice_.chance(50)) request.frame_type = dice_.name("type-", 3);

@@ -83,6 +83,8 @@ create table ff_instance_tag_event (
 );
 
 create index ff_operator_event_execution on ff_operator_event (partition_key, execution_id);
+alter table ff_exec_spec add column trace_context text;
+comment on column ff_exec_spec.trace_context is 'a W3C traceparent, for whoever works on it';
 alter table ff_lease_event add column lane_id text collate "C";
 comment on column ff_lease_event.lane_id is 'of the execution';
 alter table ff_lease_event add column flow_id uuid;

@@ -77,6 +77,7 @@ create table ff_instance_tag_event (
 );
 
 create index ff_operator_event_execution on ff_operator_event (partition_key, execution_id);
+alter table ff_exec_spec add column trace_context text;
 alter table ff_lease_event add column lane_id text;
 alter table ff_lease_event add column flow_id blob;
 alter table ff_completion_event add column lane_id text;

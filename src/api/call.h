@@ -1,0 +1,169 @@
+// One request on its way to the engine and back, and what all of them share.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/errors.h"
+#include "api/fields.h"
+#include "api/metrics.h"
+#include "api/pool.h"
+#include "flowfabric/engine.h"
+#include "http/message.h"
+
+namespace flowfabric::api {
+
+// The largest request bodies, in bytes, by kind of route.
+struct BodyLimits {
+  std::size_t control{64u << 10};
+  std::size_t signal{256u << 10};
+  std::size_t large{1u << 20};  // one execution, a batch of reports
+  std::size_t bulk{16u << 20};  // many executions, whole flows
+};
+
+struct Options {
+  std::string token{};  // empty: everybody may do everything
+  std::vector<std::string> cors_origins{"*"};
+  std::size_t max_stream_operations{64};  // reads and tails of streams at once
+  std::size_t max_live_streams{4096};     // open server-sent event streams
+  std::int64_t secret_grace_ms{86'400'000};
+  std::size_t read_threads{8};
+  BodyLimits max_body{};
+  std::function<void(const std::string& line)> access_log{};  // a JSON object per request; empty: none
+  std::function<void(const std::string& line)> audit_log{};   // what an auditor asks for; empty: none
+};
+
+// How many may do something at once. Nobody waits for a permit.
+class Permits {
+ public:
+  explicit Permits(std::size_t most) : most_(most) {}
+  std::shared_ptr<void> take();  // null: none is left
+  std::size_t most() const { return most_; }
+  std::size_t taken() const { return taken_; }
+
+ private:
+  const std::size_t most_;
+  std::atomic<std::size_t> taken_{0};
+};
+
+struct Services {
+  Services(Engine& the_engine, Options the_options);
+
+  Engine& engine;
+  const Options options;
+  Metrics metrics;
+  Permits stream_operations;
+  Permits live_streams;
+  std::atomic<bool> rotating{false};
+  std::atomic<bool> draining{false};
+  // Reads wait for the store on these threads, and not on those that serve connections.
+  Pool readers;
+  Pool prober;
+};
+
+class Call;
+using CallPtr = std::shared_ptr<Call>;
+
+enum class Body { none, ignored, json };
+
+// The limit of a route's body.
+using Cap = std::size_t BodyLimits::*;
+
+struct Route {
+  std::string_view method;
+  std::string_view pattern;    // `/v1/executions/{id}/state`
+  std::string_view operation;  // its name in the OpenAPI document
+  Body body{Body::none};
+  Cap max_body{&BodyLimits::control};
+  void (*handle)(const CallPtr& call);
+};
+
+class Call : public std::enable_shared_from_this<Call> {
+ public:
+  Call(Services& shared, std::shared_ptr<http::Exchange> its_exchange,
+       std::function<void(http::Response)> answer);
+
+  Services& services;
+  const std::shared_ptr<http::Exchange> exchange;
+  std::string request_id;
+  std::vector<std::string> segments;  // the parts of the path that the pattern leaves open, decoded
+  Query query;
+  std::optional<Json> body;
+  std::string missing;  // what a 404 says, where the specification wants other words than usual
+
+  Engine& engine() { return services.engine; }
+  Fields fields() const { return Fields(body->root()); }
+
+  // Exactly one of them, once.
+  void reply(http::Response response);
+  void reply(int status, std::string json);
+  void reply(const Error& error);
+  void reply(const Refusal& refusal);
+
+  // Runs what may throw a refusal, or anything else, and answers then.
+  template <class F>
+  void guard(F&& f) {
+    try {
+      f();
+    } catch (const Refusal& refusal) {
+      reply(refusal);
+    } catch (const Error& error) {
+      reply(error);
+    } catch (const std::exception& problem) {
+      reply(Error{ErrorCode::invariant_violation, "", problem.what()});
+    }
+  }
+
+  // Asks the engine and replies with what `write` does with its answer; an error is replied by itself.
+  // `write` is called on a thread of the engine, so it is to be short.
+  template <class Request, class Write>
+  void run(Request request, Write write) {
+    engine().post(std::move(request),
+                  [self = shared_from_this(), write](Result<typename Request::Answer> answer) {
+                    self->finish(std::move(answer), write);
+                  });
+  }
+  // The same for an answer that takes long to write.
+  template <class Request, class Write>
+  void run_long(Request request, Write write) {
+    engine().post(
+        std::move(request), [self = shared_from_this(), write](Result<typename Request::Answer> answer) {
+          auto kept = std::make_shared<Result<typename Request::Answer>>(std::move(answer));
+          self->services.readers.run([self, write, kept] { self->finish(std::move(*kept), write); });
+        });
+  }
+  // The same for a read, which waits for the store.
+  template <class Request, class Write>
+  void read(Request request, Write write) {
+    auto kept = std::make_shared<Request>(std::move(request));
+    services.readers.run([self = shared_from_this(), kept, write] {
+      self->guard([&] { self->finish(self->engine().call(std::move(*kept)), write); });
+    });
+  }
+
+ private:
+  template <class Answer, class Write>
+  void finish(Result<Answer>&& answer, const Write& write) {
+    if (!answer) return reply(answer.error());
+    guard([&] { write(*this, *std::move(answer)); });
+  }
+
+  std::function<void(http::Response)> answer_;
+  std::atomic<bool> answered_{false};
+};
+
+// ---- what many routes need
+// ---------------------------------------------------------------------------------
+
+// `"<name>": …` when the bytes are JSON, `"<name>_base64": …` when they are not, null when there are none.
+void write_payload(JsonWriter& out, std::string_view name, std::string_view bytes);
+// True: one JSON value, and nothing else.
+bool is_json(std::string_view bytes);
+
+std::string new_request_id();
+
+}  // namespace flowfabric::api

@@ -1,0 +1,250 @@
+#include "api/fields.h"
+
+#include <charconv>
+
+#include "model/base64.h"
+#include "model/text.h"
+
+namespace flowfabric::api {
+
+void refuse_shape(std::string detail) {
+  throw Refusal{422, "invalid_input", "invalid JSON: Unprocessable Entity", std::move(detail)};
+}
+
+void refuse_input(std::string error) {
+  throw Refusal{400, "invalid_input", std::move(error), ""};
+}
+
+void refuse(const Error& error) {
+  throw error;
+}
+
+Fields::Fields(JsonView object, std::string where) : object_(object), where_(std::move(where)) {
+  if (object_.kind() != JsonView::Kind::object) {
+    refuse_shape((where_.empty() ? "The body" : where_) + " must be a JSON object.");
+  }
+}
+
+std::string Fields::named(std::string_view key) const {
+  return where_.empty() ? std::string(key) : where_ + "." + std::string(key);
+}
+
+std::optional<JsonView> Fields::find_any(std::string_view key) const {
+  std::optional<JsonView> found;
+  for (const auto member : object_) {
+    if (member.key() != key) continue;
+    if (found) refuse_shape(named(key) + " is there twice.");
+    found = member;
+  }
+  return found;
+}
+
+std::optional<JsonView> Fields::find(std::string_view key) const {
+  const auto found = find_any(key);
+  return found && !found->is_null() ? found : std::nullopt;
+}
+
+JsonView Fields::require(std::string_view key) const {
+  const auto found = find_any(key);
+  if (!found) refuse_shape(named(key) + " is missing.");
+  return *found;
+}
+
+std::string Fields::as_text(std::string_view key, JsonView value) const {
+  if (value.kind() != JsonView::Kind::string) refuse_shape(named(key) + " must be a string.");
+  return std::string(value.text());
+}
+
+std::string Fields::text_or(std::string_view key, std::string_view otherwise) const {
+  const auto value = find(key);
+  return value ? as_text(key, *value) : std::string(otherwise);
+}
+
+std::optional<std::string> Fields::maybe_text(std::string_view key) const {
+  const auto value = find(key);
+  return value ? std::optional(as_text(key, *value)) : std::nullopt;
+}
+
+std::int64_t Fields::as_int64(std::string_view key, JsonView value, std::int64_t least,
+                              std::int64_t most) const {
+  const auto number = value.to_int64();
+  if (!number || *number < least || *number > most) {
+    refuse_shape(named(key) + " must be a whole number in range.");
+  }
+  return *number;
+}
+
+std::uint64_t Fields::as_uint64(std::string_view key, JsonView value, std::uint64_t most) const {
+  const auto number = value.to_uint64();
+  if (!number || *number > most) refuse_shape(named(key) + " must be a whole number in range, not negative.");
+  return *number;
+}
+
+bool Fields::flag_or(std::string_view key, bool otherwise) const {
+  const auto value = find(key);
+  if (!value) return otherwise;
+  if (value->kind() != JsonView::Kind::boolean) refuse_shape(named(key) + " must be true or false.");
+  return value->boolean();
+}
+
+std::string Fields::lane(std::string_view key, std::string_view otherwise) const {
+  const auto value = otherwise.empty() ? std::optional(require(key)) : find(key);
+  if (!value) return std::string(otherwise);
+  auto lane = as_text(key, *value);
+  if (!check_lane(lane)) refuse_shape(named(key) + " must be 1 to 64 printable ASCII characters.");
+  return lane;
+}
+
+std::vector<std::string> Fields::texts(std::string_view key) const {
+  std::vector<std::string> all;
+  const auto value = find_any(key);
+  if (!value) return all;
+  if (value->kind() != JsonView::Kind::array) refuse_shape(named(key) + " must be an array of strings.");
+  for (const auto item : *value) all.push_back(as_text(key, item));
+  return all;
+}
+
+std::map<std::string, std::string> Fields::text_map(std::string_view key) const {
+  std::map<std::string, std::string> all;
+  const auto value = find_any(key);
+  if (!value) return all;
+  for (const auto item : as_object(key, *value)) {
+    all.insert_or_assign(std::string(item.key()), as_text(key, item));
+  }
+  return all;
+}
+
+JsonView Fields::array(std::string_view key) const {
+  const auto value = require(key);
+  if (value.kind() != JsonView::Kind::array) refuse_shape(named(key) + " must be an array.");
+  return value;
+}
+
+JsonView Fields::as_object(std::string_view key, JsonView value) const {
+  if (value.kind() != JsonView::Kind::object) refuse_shape(named(key) + " must be an object.");
+  return value;
+}
+
+Fields Fields::object(std::string_view key) const {
+  return Fields(require(key), named(key));
+}
+
+std::optional<Fields> Fields::maybe_object(std::string_view key) const {
+  const auto value = find(key);
+  return value ? std::optional(Fields(*value, named(key))) : std::nullopt;
+}
+
+std::string Fields::byte_array(std::string_view key, JsonView value) const {
+  const auto refuse_it = [&] { refuse_shape(named(key) + " must be an array of integers from 0 to 255."); };
+  if (value.kind() != JsonView::Kind::array) refuse_it();
+  std::string bytes;
+  bytes.reserve(value.size());
+  for (const auto item : value) {
+    const auto number = item.to_uint64();
+    if (!number || *number > 255) refuse_it();
+    bytes += static_cast<char>(*number);
+  }
+  return bytes;
+}
+
+Fields::Payload Fields::payload(std::string_view name, std::string_view base64_name) const {
+  const auto json = find_any(name);
+  const auto base64 = find(base64_name);
+  if (json && base64) refuse_shape("Give " + named(name) + " or " + named(base64_name) + ", not both.");
+  if (base64) {
+    auto bytes = from_base64(as_text(base64_name, *base64));
+    if (!bytes) refuse_shape(named(base64_name) + " is not base64.");
+    return {std::move(bytes), false};
+  }
+  if (!json) return {};
+  // An empty payload is null.
+  if (json->is_null()) return {std::string(), true};
+  return {json->compact(), true};
+}
+
+std::string Fields::to_snake_case(std::string_view word) {
+  std::string snake;
+  for (const char c : word) {
+    if (c >= 'A' && c <= 'Z') {
+      if (!snake.empty()) snake += '_';
+      snake += static_cast<char>(c - 'A' + 'a');
+    } else {
+      snake += c;
+    }
+  }
+  return snake;
+}
+
+// ---- queries ----------------------------------------------------------------------------------------------
+
+namespace {
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space) {
+  std::string decoded;
+  decoded.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded += plus_is_space && text[i] == '+' ? ' ' : text[i];
+      continue;
+    }
+    if (i + 2 >= text.size()) return std::nullopt;
+    const int high = hex_digit(text[i + 1]);
+    const int low = hex_digit(text[i + 2]);
+    if (high < 0 || low < 0) return std::nullopt;
+    decoded += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  if (!is_valid_utf8(decoded)) return std::nullopt;
+  return decoded;
+}
+
+Query::Query(std::string_view encoded) {
+  while (!encoded.empty()) {
+    const auto pair = encoded.substr(0, encoded.find('&'));
+    encoded.remove_prefix(std::min(pair.size() + 1, encoded.size()));
+    if (pair.empty()) continue;
+    const auto equals = pair.find('=');
+    auto name = percent_decode(pair.substr(0, equals), true);
+    auto value = equals == std::string_view::npos ? std::optional<std::string>("")
+                                                  : percent_decode(pair.substr(equals + 1), true);
+    if (!name || !value) refuse_input("the query string is not valid percent-encoding of UTF-8");
+    parameters_.emplace_back(*std::move(name), *std::move(value));
+  }
+}
+
+std::vector<std::string> Query::all(std::string_view name) const {
+  std::vector<std::string> values;
+  for (const auto& [key, value] : parameters_) {
+    if (key == name) values.push_back(value);
+  }
+  return values;
+}
+
+std::optional<std::string> Query::text(std::string_view name) const {
+  auto values = all(name);
+  if (values.empty()) return std::nullopt;
+  if (values.size() > 1) refuse_input("query parameter " + std::string(name) + " is there twice");
+  return std::move(values[0]);
+}
+
+std::int64_t Query::number_between(std::string_view name, const std::string& given, std::int64_t least,
+                                   std::int64_t most) const {
+  std::int64_t number{};
+  const auto end = given.data() + given.size();
+  const auto [last, error] = std::from_chars(given.data(), end, number);
+  if (given.empty() || error != std::errc{} || last != end || number < least || number > most) {
+    refuse_input("query parameter " + std::string(name) + " must be a whole number in range");
+  }
+  return number;
+}
+
+}  // namespace flowfabric::api

@@ -1,0 +1,90 @@
+#include "api/metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace flowfabric::api {
+
+void Histogram::observe(double seconds) {
+  const auto at = std::lower_bound(kBuckets.begin(), kBuckets.end(), seconds);
+  ++counts[static_cast<std::size_t>(at - kBuckets.begin())];
+  sum += seconds;
+  ++count;
+}
+
+std::string label(std::string_view name, std::string_view value) {
+  std::string escaped;
+  for (const char c : value) {
+    if (c == '\n') {
+      escaped += "\\n";
+      continue;
+    }
+    if (c == '"' || c == '\\') escaped += '\\';
+    escaped += c;
+  }
+  return fmt::format("{}=\"{}\"", name, escaped);
+}
+
+void Metrics::count_request(std::string_view method, std::string_view route, int status, double seconds) {
+  constexpr std::array known{"GET", "POST", "PUT", "DELETE", "HEAD", "PATCH"};
+  const bool is_known = std::find(known.begin(), known.end(), method) != known.end();
+  auto labels = label("method", is_known ? method : "OTHER") + "," + label("path", route) + "," +
+                label("status", fmt::format("{}", status));
+  std::lock_guard lock(mutex_);
+  auto& entry = requests_[std::move(labels)];
+  ++entry.total;
+  entry.seconds.observe(seconds);
+}
+
+void append_family(std::string& out, std::string_view name, std::string_view type, std::string_view help) {
+  fmt::format_to(std::back_inserter(out), "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
+}
+
+namespace {
+
+std::string in_braces(std::string_view labels) {
+  return labels.empty() ? std::string() : fmt::format("{{{}}}", labels);
+}
+
+}  // namespace
+
+void append_series(std::string& out, std::string_view name, std::string_view labels, double value) {
+  fmt::format_to(std::back_inserter(out), "{}{} {}\n", name, in_braces(labels), value);
+}
+
+void append_series(std::string& out, std::string_view name, std::string_view labels, std::uint64_t value) {
+  fmt::format_to(std::back_inserter(out), "{}{} {}\n", name, in_braces(labels), value);
+}
+
+void append_histogram(std::string& out, std::string_view name, std::string_view labels,
+                      const Histogram& histogram) {
+  const auto bucket = [&](std::string_view least, std::uint64_t below) {
+    fmt::format_to(std::back_inserter(out), "{}_bucket{{{}{}le=\"{}\"}} {}\n", name, labels,
+                   labels.empty() ? "" : ",", least, below);
+  };
+  std::uint64_t below = 0;
+  for (std::size_t i = 0; i < kBuckets.size(); ++i) {
+    below += histogram.counts[i];
+    bucket(fmt::format("{}", kBuckets[i]), below);
+  }
+  bucket("+Inf", histogram.count);
+  append_series(out, fmt::format("{}_sum", name), labels, histogram.sum);
+  append_series(out, fmt::format("{}_count", name), labels, histogram.count);
+}
+
+std::string Metrics::text() const {
+  std::string out;
+  std::lock_guard lock(mutex_);
+  append_family(out, "ff_http_requests_total", "counter", "Requests answered.");
+  for (const auto& [labels, entry] : requests_) {
+    append_series(out, "ff_http_requests_total", labels, entry.total);
+  }
+  append_family(out, "ff_http_request_duration_seconds", "histogram", "How long answers took.");
+  for (const auto& [labels, entry] : requests_) {
+    append_histogram(out, "ff_http_request_duration_seconds", labels, entry.seconds);
+  }
+  return out;
+}
+
+}  // namespace flowfabric::api

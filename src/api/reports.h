@@ -1,0 +1,23 @@
+// What workers report about their tasks: one operation of the engine for each `op`.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "api/call.h"
+
+namespace flowfabric::api {
+
+// The `ok` object as JSON, or why there is none.
+using ReportAnswer = std::function<void(Result<std::string> ok)>;
+
+// Reads the report (throws a Refusal or an Error) and gives it to the engine. `op`: of the path, if it is not
+// in the report.
+void send_report(Engine& engine, const Fields& report, std::string_view op, ReportAnswer answer);
+
+// A claimed task.
+void write_task(JsonWriter& out, const ClaimedTask& task);
+
+}  // namespace flowfabric::api

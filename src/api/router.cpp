@@ -1,0 +1,308 @@
+#include "api/router.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/routes.h"
+#include "model/random.h"
+
+namespace flowfabric::api {
+
+namespace {
+
+constexpr std::string_view kJson = "application/json";
+constexpr std::size_t kMaxRequestId = 128;
+
+std::vector<Route> all_routes() {
+  std::vector<Route> all;
+  for (const auto part : {execution_routes(), signal_routes(), stream_routes(), flow_routes(), limit_routes(),
+                          task_routes(), registry_routes(), operator_routes(), system_routes()}) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+std::vector<std::string_view> split(std::string_view path) {
+  std::vector<std::string_view> parts;
+  if (path.starts_with('/')) path.remove_prefix(1);
+  while (true) {
+    const auto slash = path.find('/');
+    parts.push_back(path.substr(0, slash));
+    if (slash == std::string_view::npos) return parts;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+struct Match {
+  const Route* route{};
+  std::vector<std::string_view> open;  // what stands where the pattern has braces
+  std::string allowed;                 // of a path that is known with other methods
+  std::string_view pattern;            // of the path, whatever the method
+};
+
+// Paths are compared as they came; `%2F` is never a separator.
+Match match(std::string_view method, std::string_view path) {
+  struct Pattern {
+    const Route* route;
+    std::vector<std::string_view> parts;
+  };
+  static const auto patterns = [] {
+    std::vector<Pattern> made;
+    for (const auto& route : routes()) made.push_back({&route, split(route.pattern)});
+    return made;
+  }();
+
+  Match found;
+  if (!path.starts_with('/')) return found;
+  const auto parts = split(path);
+  const auto wanted = method == "HEAD" ? std::string_view("GET") : method;
+  // A pattern with a word in a place is nearer than one with braces there.
+  std::size_t fewest_open = std::string_view::npos;
+  for (const auto& pattern : patterns) {
+    if (pattern.parts.size() != parts.size()) continue;
+    std::vector<std::string_view> open;
+    bool fits = true;
+    for (std::size_t i = 0; i < parts.size() && fits; ++i) {
+      if (pattern.parts[i].starts_with('{')) {
+        fits = !parts[i].empty();
+        open.push_back(parts[i]);
+      } else {
+        fits = pattern.parts[i] == parts[i];
+      }
+    }
+    if (!fits || open.size() > fewest_open) continue;
+    if (open.size() < fewest_open) {
+      found = Match{};
+      fewest_open = open.size();
+      found.pattern = pattern.route->pattern;
+    }
+    if (pattern.route->method == wanted) {
+      found.route = pattern.route;
+      found.open = std::move(open);
+    }
+    if (!found.allowed.empty()) found.allowed += ", ";
+    found.allowed += pattern.route->method;
+    if (pattern.route->method == "GET") found.allowed += ", HEAD";
+  }
+  return found;
+}
+
+bool is_open_to_all(std::string_view path) {
+  return path == "/healthz" || path == "/metrics" || path == "/livez" || path == "/readyz";
+}
+
+// Takes the same time wherever they differ.
+bool equal_in_constant_time(std::string_view given, std::string_view wanted) {
+  if (given.size() != wanted.size()) return false;
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    difference |= static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(wanted[i]);
+  }
+  return difference == 0;
+}
+
+bool says_json(const http::Request& head) {
+  const auto* type = head.header("content-type");
+  if (!type) return false;
+  auto name = type->substr(0, type->find(';'));
+  while (name.ends_with(' ')) name.pop_back();
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return name == kJson || (name.starts_with("application/") && name.ends_with("+json"));
+}
+
+// The caller's, if it can stand in a header and a log.
+std::string request_id_of(const http::Request& head) {
+  if (const auto* given = head.header("x-request-id");
+      given && !given->empty() && given->size() <= kMaxRequestId &&
+      std::all_of(given->begin(), given->end(), [](char c) { return c > ' ' && c < 0x7F; })) {
+    return *given;
+  }
+  return new_request_id();
+}
+
+http::Response json_response(int status, std::string body) {
+  return {.status = status, .content_type = std::string(kJson), .body = std::move(body)};
+}
+
+http::Response too_large(const Route& route, std::size_t most, std::string_view request_id) {
+  JsonWriter out;
+  out.object()
+      .field("error", "payload_too_large")
+      .field("code", "payload_too_large")
+      .field("limit_bytes", static_cast<std::uint64_t>(most))
+      .field("route", route.pattern)
+      .field("request_id", request_id)
+      .end();
+  return json_response(413, out.take());
+}
+
+}  // namespace
+
+std::span<const Route> routes() {
+  static const auto all = all_routes();
+  return all;
+}
+
+Api::Api(Engine& engine, Options options) : services_(engine, std::move(options)) {}
+
+void Api::add_cors(const http::Request& head, http::Response& response, bool preflight) const {
+  if (head.path == "/metrics") return;
+  const auto& origins = services_.options.cors_origins;
+  response.headers.emplace_back("vary",
+                                "origin, access-control-request-method, access-control-request-headers");
+  const bool any = std::find(origins.begin(), origins.end(), "*") != origins.end();
+  const bool has_token = !services_.options.token.empty();
+  if (any) {
+    response.headers.emplace_back("access-control-allow-origin", "*");
+    response.headers.emplace_back("access-control-expose-headers", "*");
+    if (!preflight) return;
+    response.headers.emplace_back("access-control-allow-methods", "*");
+    // Browsers do not let the star stand for this one.
+    response.headers.emplace_back("access-control-allow-headers", has_token ? "*, authorization" : "*");
+    return;
+  }
+  const auto* origin = head.header("origin");
+  if (!origin || std::find(origins.begin(), origins.end(), *origin) == origins.end()) return;
+  response.headers.emplace_back("access-control-allow-origin", *origin);
+  if (!preflight) return;
+  response.headers.emplace_back("access-control-allow-methods", "GET,POST,PUT");
+  response.headers.emplace_back("access-control-allow-headers",
+                                has_token ? "content-type,authorization" : "content-type");
+}
+
+http::Response Api::finish(const http::Request& head, http::Response response,
+                           const std::string& request_id) const {
+  response.headers.emplace_back("x-request-id", request_id);
+  if ((response.status == 429 || response.status == 503) &&
+      std::none_of(response.headers.begin(), response.headers.end(),
+                   [](const auto& header) { return header.first == "retry-after"; })) {
+    response.headers.emplace_back("retry-after", "1");
+  }
+  add_cors(head, response, false);
+  return response;
+}
+
+std::optional<http::Response> Api::check(const http::Request& head) const {
+  const auto request_id = request_id_of(head);
+  if (head.method == "OPTIONS" && head.path != "/metrics") {
+    http::Response preflight;
+    add_cors(head, preflight, true);
+    return preflight;
+  }
+  const auto& token = services_.options.token;
+  if (!token.empty() && !is_open_to_all(head.path)) {
+    constexpr std::string_view scheme = "Bearer ";
+    const auto* given = head.header("authorization");
+    if (!given || !given->starts_with(scheme) ||
+        !equal_in_constant_time(std::string_view(*given).substr(scheme.size()), token)) {
+      auto refused = json_response(
+          401, error_body(Refusal{401, "unauthorized", "unauthorized",
+                                  "Send the server's token in the header `authorization: Bearer <token>`."},
+                          request_id));
+      refused.headers.emplace_back("www-authenticate", "Bearer");
+      return finish(head, std::move(refused), request_id);
+    }
+  }
+  const auto found = match(head.method, head.path);
+  if (!found.route) {
+    http::Response missing{.status = found.allowed.empty() ? 404 : 405};
+    if (!found.allowed.empty()) missing.headers.emplace_back("allow", found.allowed);
+    return finish(head, std::move(missing), request_id);
+  }
+  return std::nullopt;
+}
+
+http::Handler::Admission Api::admit(const http::Request& head) {
+  if (auto refused = check(head)) return {.refusal = std::move(refused)};
+  const auto& route = *match(head.method, head.path).route;
+  return {.max_body = services_.options.max_body.*route.max_body};
+}
+
+http::Response Api::refuse(http::Malformed why, const http::Request* head) {
+  const http::Request nobody;
+  const auto& asked = head ? *head : nobody;
+  const auto request_id = request_id_of(asked);
+  const auto refusal = [&](int status, std::string code, std::string detail) {
+    return finish(
+        asked, json_response(status, error_body(Refusal{status, code, code, std::move(detail)}, request_id)),
+        request_id);
+  };
+  switch (why) {
+    case http::Malformed::bad_request:
+      return refusal(400, "invalid_input", "This is not a valid HTTP/1.1 request.");
+    case http::Malformed::header_too_large:
+      return refusal(431, "header_too_large", "The request line or the headers are too long.");
+    case http::Malformed::too_slow:
+      return refusal(408, "timeout", "The request came too slowly.");
+    case http::Malformed::too_busy:
+      return refusal(503, "resource_exhausted", "Too many connections are open. Try again later.");
+    case http::Malformed::closing:
+      return refusal(503, "unavailable", "The server is shutting down.");
+    case http::Malformed::body_too_large:
+      break;
+  }
+  const auto found = match(asked.method, asked.path);
+  if (!found.route) return refusal(413, "payload_too_large", "The body is too long.");
+  return finish(asked, too_large(*found.route, services_.options.max_body.*found.route->max_body, request_id),
+                request_id);
+}
+
+void Api::handle(std::shared_ptr<http::Exchange> exchange, std::function<void(http::Response)> answer) {
+  auto request_id = request_id_of(exchange->request);
+  auto call = std::make_shared<Call>(
+      services_, exchange, [this, exchange, request_id, answer = std::move(answer)](http::Response response) {
+        answer(finish(exchange->request, std::move(response), request_id));
+      });
+  call->request_id = std::move(request_id);
+  auto found = match(exchange->request.method, exchange->request.path);
+  // The edge has asked `admit` before; whoever calls directly may not have.
+  if (auto refused = check(exchange->request)) return answer(*std::move(refused));
+  call->guard([&] {
+    for (const auto part : found.open) {
+      auto decoded = percent_decode(part);
+      if (!decoded) refuse_input("the path is not valid percent-encoding of UTF-8");
+      call->segments.push_back(*std::move(decoded));
+    }
+    call->query = Query(exchange->request.query);
+    if (found.route->body == Body::json) {
+      if (!says_json(exchange->request)) {
+        throw Refusal{415, "invalid_input", "invalid JSON: Unsupported Media Type",
+                      "Send the header `content-type: application/json`."};
+      }
+      auto parsed = Json::parse(exchange->request.body);
+      if (!parsed) throw Refusal{400, "invalid_input", "invalid JSON: Bad Request", parsed.error()};
+      call->body = *std::move(parsed);
+      // It is read now, and may be large while somebody waits.
+      exchange->request.body = {};
+    }
+    found.route->handle(call);
+  });
+}
+
+void Api::answered(const http::Request& head, const http::Response& response, double seconds) {
+  if (head.path == "/metrics" || head.method == "OPTIONS") return;
+  const auto found = match(head.method, head.path);
+  services_.metrics.count_request(head.method, found.pattern.empty() ? "unknown" : found.pattern,
+                                  response.status, seconds);
+  if (!services_.options.access_log) return;
+  std::string_view request_id;
+  for (const auto& [name, value] : response.headers) {
+    if (name == "x-request-id") request_id = value;
+  }
+  JsonWriter out;
+  out.object()
+      .field("log", "access")
+      .field("method", head.method)
+      .field("path", head.path)
+      .field("status", response.status)
+      .field("ms", static_cast<double>(static_cast<std::int64_t>(seconds * 1e6)) / 1e3)
+      .field("bytes", static_cast<std::uint64_t>(response.body.size()))
+      .field("peer", head.peer)
+      .field("request_id", request_id)
+      .end();
+  services_.options.access_log(out.take());
+}
+
+}  // namespace flowfabric::api

@@ -1,0 +1,35 @@
+// Who answers: finds the route of a request, checks what all routes have in common (07 §1, §3), in the
+// specification's order, and hands it over.
+#pragma once
+
+#include <span>
+
+#include "api/call.h"
+
+namespace flowfabric::api {
+
+// All of them, in the order of the specification.
+std::span<const Route> routes();
+
+class Api : public http::Handler {
+ public:
+  Api(Engine& engine, Options options);
+
+  Admission admit(const http::Request& head) override;
+  void handle(std::shared_ptr<http::Exchange> exchange, std::function<void(http::Response)> answer) override;
+  http::Response refuse(http::Malformed why, const http::Request* head) override;
+  void answered(const http::Request& head, const http::Response& response, double seconds) override;
+
+  // From now on it says that it is not ready, and who waits for a stream is refused.
+  void begin_draining() { services_.draining = true; }
+
+ private:
+  std::optional<http::Response> check(const http::Request& head) const;
+  http::Response finish(const http::Request& head, http::Response response,
+                        const std::string& request_id) const;
+  void add_cors(const http::Request& head, http::Response& response, bool preflight) const;
+
+  Services services_;
+};
+
+}  // namespace flowfabric::api

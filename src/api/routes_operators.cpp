@@ -1,0 +1,91 @@
+// What operators do to executions, one by one or many at once.
+#include "api/routes.h"
+#include "api/shapes.h"
+
+namespace flowfabric::api {
+
+namespace {
+
+ExecutionId id_of(const CallPtr& call) {
+  return path_id<ExecutionId>("execution_id", call->segments[0]);
+}
+
+void reply_change(Call& self, const EligibilityChange& change) {
+  JsonWriter out;
+  out.object().field("execution_id", change.execution_id);
+  write_word(out, "public_state", change.public_state);
+  self.reply(200, out.end().take());
+}
+
+void hold(const CallPtr& call) {
+  auto reason = call->fields().text_or("reason", "");
+  call->run(HoldExecution{.execution_id = id_of(call), .reason = std::move(reason)}, reply_change);
+}
+
+void release(const CallPtr& call) {
+  call->run(ReleaseExecution{id_of(call)}, reply_change);
+}
+
+// ---- many at once -----------------------------------------------------------------------------------------
+
+void write_operation(JsonWriter& out, const BulkOperation& operation) {
+  out.object().field("operation_id", operation.operation_id);
+  write_word(out, "action", operation.action);
+  write_word(out, "state", operation.state);
+  out.field("matched", operation.matched).field("done", operation.done).field("failed", operation.failed);
+  write_text_or_null(out, "last_error", operation.last_error);
+  out.field("created_at", operation.created_at).field("ended_at", operation.ended_at).end();
+}
+
+void reply_operation(Call& self, const BulkOperation& operation) {
+  JsonWriter out;
+  write_operation(out, operation);
+  self.reply(200, out.take());
+}
+
+void start_operation(const CallPtr& call) {
+  const auto fields = call->fields();
+  StartBulkOperation request;
+  request.operation_id = fields.maybe_id<OperationId>("operation_id");
+  const auto action = fields.maybe_word<BulkAction>("action");
+  if (!action) refuse_shape("action is missing.");
+  request.action = *action;
+  request.filter = read_filter(fields.object("filter"));
+  request.reason = fields.text_or("reason", "");
+  if (request.action == BulkAction::change_priority) {
+    request.new_priority = fields.number<std::int32_t>("new_priority");
+  }
+  request.rate_per_second = fields.maybe_number<std::uint32_t>("rate_per_second");
+  call->run(std::move(request), [](Call& self, const BulkOperation& operation) {
+    JsonWriter out;
+    self.reply(202, out.object().field("operation_id", operation.operation_id).end().take());
+  });
+}
+
+OperationId operation_of(const CallPtr& call) {
+  return path_id<OperationId>("operation_id", call->segments[0]);
+}
+
+void read_operation(const CallPtr& call) {
+  call->read(ReadBulkOperation{operation_of(call)}, reply_operation);
+}
+
+void cancel_operation(const CallPtr& call) {
+  call->run(CancelBulkOperation{operation_of(call)}, reply_operation);
+}
+
+constexpr Route kRoutes[] = {
+    {"POST", "/v1/executions/{id}/hold", "hold_execution", Body::json, kSmallBody, hold},
+    {"POST", "/v1/executions/{id}/release", "release_execution", Body::ignored, kSmallBody, release},
+    {"POST", "/v1/operations", "start_bulk_operation", Body::json, kSmallBody, start_operation},
+    {"GET", "/v1/operations/{id}", "read_bulk_operation", Body::none, kSmallBody, read_operation},
+    {"DELETE", "/v1/operations/{id}", "cancel_bulk_operation", Body::ignored, kSmallBody, cancel_operation},
+};
+
+}  // namespace
+
+std::span<const Route> operator_routes() {
+  return kRoutes;
+}
+
+}  // namespace flowfabric::api

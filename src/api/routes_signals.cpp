@@ -1,0 +1,197 @@
+// Suspension: waitpoints and their tokens, signals, what is suspended, and the secrets that sign tokens.
+#include <fmt/format.h>
+
+#include "api/routes.h"
+#include "api/shapes.h"
+#include "model/condition_json.h"
+
+namespace flowfabric::api {
+
+namespace {
+
+ExecutionId id_of(const CallPtr& call) {
+  return path_id<ExecutionId>("execution_id", call->segments[0]);
+}
+
+void list_waitpoints(const CallPtr& call) {
+  const auto after = call->query.id<WaitpointId>("after");
+  const auto limit = call->query.number<std::uint32_t>("limit").value_or(100);
+  const auto id = id_of(call);
+  call->read(ListPendingWaitpoints{.execution_id = id, .after = after, .limit = limit},
+             [id](Call& self, const WaitpointPage& page) {
+               JsonWriter out;
+               out.array();
+               for (const auto& waitpoint : page.waitpoints) write_waitpoint(out, waitpoint);
+               http::Response response{.content_type = "application/json", .body = out.end().take()};
+               if (page.next_cursor) {
+                 response.headers.emplace_back(
+                     "link", fmt::format("</v1/executions/{}/pending-waitpoints?after={}>; rel=\"next\"",
+                                         id.to_string(), page.next_cursor->to_string()));
+               }
+               self.reply(std::move(response));
+             });
+}
+
+void reply_unstored(Call& self, int status, std::string json) {
+  self.reply(http::Response{.status = status,
+                            .content_type = "application/json",
+                            .body = std::move(json),
+                            .headers = {{"cache-control", "no-store"}}});
+}
+
+void read_token(const CallPtr& call) {
+  const auto id = id_of(call);
+  const auto waitpoint_id = path_id<WaitpointId>("waitpoint_id", call->segments[1]);
+  auto self = call;
+  call->services.readers.run([self, id, waitpoint_id] {
+    const auto token = self->engine().call(ReadWaitpointToken{id, waitpoint_id});
+    const bool missing = token ? !*token : error_info(token.error().code).kind == ErrorKind::not_found;
+    if (missing) {
+      const Refusal refusal{404, "unknown_waitpoint", "not found: waitpoint",
+                            "No waitpoint of this execution with this id takes signals now."};
+      return reply_unstored(*self, 404, error_body(refusal, self->request_id));
+    }
+    if (!token) return self->reply(token.error());
+    JsonWriter out;
+    reply_unstored(*self, 200, out.object().field("token", **token).end().take());
+  });
+}
+
+void deliver(const CallPtr& call) {
+  const auto fields = call->fields();
+  const auto named = fields.maybe_id<ExecutionId>("execution_id");
+  DeliverSignal request;
+  request.waitpoint_id = fields.id<WaitpointId>("waitpoint_id");
+  request.waitpoint_token = fields.text("waitpoint_token");
+  request.signal_id = fields.maybe_id<SignalId>("signal_id");
+  request.signal_name = fields.text("signal_name");
+  request.signal_category = fields.text_or("signal_category", request.signal_category);
+  request.source_type = fields.text_or("source_type", request.source_type);
+  request.source_identity = fields.text_or("source_identity", "");
+  request.target_scope = fields.text_or("target_scope", request.target_scope);
+  auto payload = read_payload(fields, "payload", "payload_json", "payload_base64");
+  request.payload = std::move(payload.bytes);
+  request.payload_encoding = fields.text_or("payload_encoding", request.payload_encoding);
+  request.correlation_id = fields.text_or("correlation_id", "");
+  request.idempotency_key = fields.text_or("idempotency_key", "");
+  request.created_at = fields.maybe_number<std::int64_t>("created_at");
+  const auto at_most = [&](std::string_view key, auto otherwise) {
+    using Number = decltype(otherwise);
+    const auto given = fields.maybe_number<std::uint64_t>(key);
+    return given ? static_cast<Number>(std::min<std::uint64_t>(*given, std::numeric_limits<Number>::max()))
+                 : otherwise;
+  };
+  request.dedup_ttl_ms = at_most("dedup_ttl_ms", request.dedup_ttl_ms);
+  if (fields.has("resume_delay_ms")) request.resume_delay_ms = at_most("resume_delay_ms", std::int64_t{0});
+  if (fields.has("max_signals_per_execution")) {
+    request.max_signals_per_execution = at_most("max_signals_per_execution", std::uint32_t{0});
+  }
+  request.signal_maxlen = at_most("signal_maxlen", request.signal_maxlen);
+  fields.maybe_number<std::int64_t>("now");
+  request.execution_id = id_of(call);
+  if (named && *named != request.execution_id)
+    refuse_input("execution_id in the path and in the body differ");
+  call->run(std::move(request), [](Call& self, const SignalDelivered& delivered) {
+    JsonWriter out;
+    out.object();
+    if (delivered.duplicate) {
+      out.key("Duplicate").object().field("existing_signal_id", delivered.signal_id);
+    } else {
+      out.key("Accepted").object().field("signal_id", delivered.signal_id);
+      write_word(out, "effect", delivered.effect);
+    }
+    self.reply(200, out.end().end().take());
+  });
+}
+
+// ---- suspensions ------------------------------------------------------------------------------------------
+
+void read_suspension(const CallPtr& call) {
+  call->read(DescribeSuspension{id_of(call)}, [](Call& self, const SuspensionView& suspension) {
+    if (suspension.closed_at) {
+      return self.reply(Error{ErrorCode::suspension_not_found, "", "The execution is not suspended now."});
+    }
+    JsonWriter out;
+    out.object().field("suspension_id", suspension.suspension_id);
+    write_word(out, "reason_code", suspension.reason_code);
+    write_word(out, "requested_by", suspension.requested_by);
+    out.field("attempt_index", suspension.attempt_index)
+        .field("suspended_at", suspension.suspended_at)
+        .field("timeout_at", suspension.timeout_at);
+    write_word(out, "timeout_behavior", suspension.timeout_behavior);
+    out.key("resume_condition").raw(to_json(suspension.resume_condition));
+    out.field("satisfied", suspension.satisfied)
+        .field("last_signal_at", suspension.last_signal_at)
+        .field("last_hmac_validation_failed_at", suspension.last_hmac_validation_failed_at);
+    out.key("waitpoints").array();
+    for (const auto& waitpoint : suspension.waitpoints) write_waitpoint(out, waitpoint);
+    out.end().key("signals").array();
+    for (const auto& signal : suspension.signals) write_resume_signal(out, signal.signal);
+    self.reply(200, out.end().end().take());
+  });
+}
+
+void resume(const CallPtr& call) {
+  const auto fields = call->fields();
+  const auto delay = fields.number_or<std::int64_t>("resume_delay_ms", 0);
+  fields.maybe_text("reason");
+  const auto id = id_of(call);
+  call->run(ResumeExecution{.execution_id = id, .resume_delay_ms = delay},
+            [id](Call& self, const Resumed& resumed) {
+              JsonWriter out;
+              out.object().field("execution_id", id);
+              write_word(out, "public_state", resumed.public_state);
+              self.reply(200, out.end().take());
+            });
+}
+
+// ---- secrets ----------------------------------------------------------------------------------------------
+
+void audit(Services& services, std::string_view event, const std::string& kid) {
+  if (!services.options.audit_log) return;
+  JsonWriter out;
+  out.object().field("log", "audit").field("event", event).field("new_kid", kid).end();
+  services.options.audit_log(out.take());
+}
+
+void rotate(const CallPtr& call) {
+  const auto fields = call->fields();
+  RotateWaitpointSecret request{.new_kid = fields.text("new_kid"),
+                                .new_secret_hex = fields.text("new_secret_hex"),
+                                .grace_ms = call->services.options.secret_grace_ms};
+  if (call->services.rotating.exchange(true)) {
+    throw Refusal{429, "resource_exhausted", "admin_rotate: one rotation at a time (max 1)",
+                  "Another rotation is running in this server: repeat the call when it has ended."};
+  }
+  auto kid = request.new_kid;
+  call->engine().post(std::move(request), [self = call, kid](Result<SecretRotated> rotated) {
+    self->services.rotating = false;
+    if (!rotated) {
+      audit(self->services, "waitpoint_hmac_rotation_failed", kid);
+      return self->reply(rotated.error());
+    }
+    audit(self->services, "waitpoint_hmac_rotation_complete", kid);
+    JsonWriter out;
+    out.object().field("rotated", 1).key("failed").array().end().field("new_kid", rotated->new_kid).end();
+    self->reply(200, out.take());
+  });
+}
+
+constexpr Route kRoutes[] = {
+    {"GET", "/v1/executions/{id}/pending-waitpoints", "list_pending_waitpoints", Body::none, kSmallBody,
+     list_waitpoints},
+    {"GET", "/v1/executions/{id}/waitpoints/{waitpoint_id}/token", "read_waitpoint_token", Body::none,
+     kSmallBody, read_token},
+    {"POST", "/v1/executions/{id}/signal", "deliver_signal", Body::json, kMediumBody, deliver},
+    {"GET", "/v1/executions/{id}/suspension", "describe_suspension", Body::none, kSmallBody, read_suspension},
+    {"POST", "/v1/executions/{id}/resume", "resume_execution", Body::json, kSmallBody, resume},
+    {"POST", "/v1/admin/rotate-waitpoint-secret", "rotate_waitpoint_secret", Body::json, kSmallBody, rotate},
+};
+
+}  // namespace
+
+std::span<const Route> signal_routes() {
+  return kRoutes;
+}
+
+}  // namespace flowfabric::api

@@ -1,0 +1,262 @@
+// What attempts say and what has happened: pages, tails, and live streams.
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "api/live.h"
+#include "api/routes.h"
+#include "api/shapes.h"
+
+namespace flowfabric::api {
+
+namespace {
+
+constexpr std::uint32_t kMaxFrames = 1000;
+constexpr std::int64_t kMaxBlockMs = 30'000;
+
+std::uint32_t attempt_of(const CallPtr& call) {
+  const auto& text = call->segments[1];
+  std::uint32_t index{};
+  const auto end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, index);
+  if (error != std::errc{} || last != end)
+    refuse_input("the attempt index in the path must be a whole number");
+  return index;
+}
+
+ExecutionId id_of(const CallPtr& call) {
+  return path_id<ExecutionId>("execution_id", call->segments[0]);
+}
+
+std::shared_ptr<void> permit_for(const CallPtr& call, Permits& permits, std::string_view what) {
+  if (call->services.draining) {
+    throw Error{ErrorCode::unavailable, std::string(what), "The server is shutting down."};
+  }
+  if (auto permit = permits.take()) return permit;
+  throw Error{ErrorCode::resource_exhausted, fmt::format("{}: {}", what, permits.most()),
+              "Too many read or follow streams of this server at once: try again in a moment."};
+}
+
+FrameVisibility visibility_of(const Query& query) {
+  const auto given = query.text("visibility");
+  if (!given) return FrameVisibility::all;
+  const auto known = enum_from_name<FrameVisibility>(*given);
+  if (!known) refuse_input("query parameter visibility must be all or exclude_best_effort");
+  return *known;
+}
+
+void write_frame(JsonWriter& out, const FrameView& frame) {
+  out.object().field("id", frame.id).field("fields", frame.fields).end();
+}
+
+void reply_page(Call& self, const StreamPage& page) {
+  JsonWriter out;
+  out.object().key("frames").array();
+  for (const auto& frame : page.frames) write_frame(out, frame);
+  out.end()
+      .field("count", static_cast<std::uint64_t>(page.frames.size()))
+      .field_if("closed_at", page.closed_at)
+      .field_if("closed_reason", page.closed_reason)
+      .end();
+  self.reply(200, out.take());
+}
+
+void read_stream(const CallPtr& call) {
+  ReadStream request{.execution_id = {}, .attempt_index = attempt_of(call)};
+  const auto& query = call->query;
+  request.from = query.text("from").value_or("start");
+  request.to = query.text("to").value_or("end");
+  request.count = read_limit(query, 100, 1, kMaxFrames);
+  request.visibility = visibility_of(query);
+  request.execution_id = id_of(call);
+  auto permit = permit_for(call, call->services.stream_operations, "stream_ops");
+  call->read(std::move(request), [permit](Call& self, const StreamPage& page) { reply_page(self, page); });
+}
+
+void tail_stream(const CallPtr& call) {
+  TailStream request{.execution_id = {}, .attempt_index = attempt_of(call)};
+  const auto& query = call->query;
+  request.after = query.text("after").value_or("0-0");
+  request.block_ms = query.number<std::int64_t>("block_ms").value_or(0);
+  if (request.block_ms < 0 || request.block_ms > kMaxBlockMs) {
+    refuse_input("query parameter block_ms must be between 0 and 30000");
+  }
+  request.count = read_limit(query, 50, 1, kMaxFrames);
+  request.visibility = visibility_of(query);
+  request.execution_id = id_of(call);
+  auto permit = permit_for(call, call->services.stream_operations, "stream_ops");
+  const auto answer = [permit](Call& self, const StreamPage& page) { reply_page(self, page); };
+  if (request.block_ms == 0) return call->read(std::move(request), answer);
+  call->exchange->on_abandoned = [call] { reply_page(*call, StreamPage{}); };
+  call->run(std::move(request), answer);
+}
+
+// ---- live -------------------------------------------------------------------------------------------------
+
+http::Response live(std::shared_ptr<http::BodySource> source) {
+  return {.content_type = "text/event-stream",
+          .headers = {{"cache-control", "no-store"}},
+          .source = std::move(source)};
+}
+
+// Where a client that comes again has left off.
+std::optional<std::string> resume_point(const CallPtr& call) {
+  if (const auto* last = call->exchange->request.header("last-event-id"); last && !last->empty())
+    return *last;
+  return call->query.text("after");
+}
+
+void follow_stream(const CallPtr& call) {
+  TailStream from{.execution_id = {}, .attempt_index = attempt_of(call)};
+  from.visibility = visibility_of(call->query);
+  from.after = resume_point(call).value_or("0-0");
+  if (!FrameId::parse(from.after)) refuse_input("the cursor to resume from is not the id of a frame");
+  from.execution_id = id_of(call);
+  auto permit = permit_for(call, call->services.live_streams, "live_streams");
+  call->reply(live(std::make_shared<LiveFrames>(call->engine(), std::move(from), std::move(permit))));
+}
+
+std::vector<EventFamily> families_of(const Query& query) {
+  std::vector<EventFamily> families;
+  for (const auto& kind : query.all("kind")) {
+    const auto family = family_of(kind);
+    if (!family) {
+      refuse_input("query parameter kind must be lease, completion, signal, operator, tags or worker");
+    }
+    families.push_back(*family);
+  }
+  if (!families.empty()) return families;
+  for (std::size_t i = 0; i < kFamilies; ++i) families.push_back(static_cast<EventFamily>(i));
+  return families;
+}
+
+EventFilter event_filter_of(const Query& query) {
+  EventFilter filter{.namespace_ = query.text("namespace"), .lane_id = query.text("lane")};
+  filter.flow_id = query.id<FlowId>("flow");
+  filter.execution_id = query.id<ExecutionId>("execution");
+  filter.types = query.all("name");
+  if (const auto tag = query.text("tag")) {
+    const auto equals = tag->find('=');
+    if (equals == std::string::npos) refuse_input("query parameter tag must be key=value");
+    filter.tag = {tag->substr(0, equals), tag->substr(equals + 1)};
+  }
+  return filter;
+}
+
+void follow_events(const CallPtr& call) {
+  const auto families = families_of(call->query);
+  auto filter = event_filter_of(call->query);
+  auto place = EventPlace();
+  if (const auto from = resume_point(call)) place = unwrap(EventPlace::parse(*from, families));
+  auto permit = permit_for(call, call->services.live_streams, "live_streams");
+  auto events = std::make_shared<LiveEvents>(call->engine(), families, std::move(filter), std::move(place),
+                                             std::move(permit));
+  call->services.readers.run([self = call, events] {
+    const auto started = events->start();
+    if (!started) return self->reply(started.error());
+    self->reply(live(events));
+  });
+}
+
+// ---- one execution ----------------------------------------------------------------------------------------
+
+void read_output(const CallPtr& call) {
+  ReadOutput request;
+  const auto& query = call->query;
+  request.cursor = query.text("cursor").value_or("");
+  request.latest_attempt_only = query.text("attempts").value_or("all") == "latest";
+  request.count = read_limit(query, 100, 1, kMaxFrames);
+  request.visibility = visibility_of(query);
+  request.execution_id = id_of(call);
+  auto permit = permit_for(call, call->services.stream_operations, "stream_ops");
+  call->read(std::move(request), [permit](Call& self, const OutputPage& page) {
+    JsonWriter out;
+    out.object().key("frames").array();
+    for (const auto& [attempt_index, frame] : page.frames) {
+      out.object()
+          .field("attempt_index", attempt_index)
+          .field("id", frame.id)
+          .field("fields", frame.fields)
+          .end();
+    }
+    self.reply(200, out.end().field("next_cursor", page.next_cursor).end().take());
+  });
+}
+
+void read_summary(const CallPtr& call) {
+  const auto attempt = attempt_of(call);
+  call->read(ReadSummary{.execution_id = id_of(call), .attempt_index = attempt},
+             [](Call& self, const std::optional<SummaryDocument>& summary) {
+               if (!summary) return self.reply(Error{ErrorCode::stream_not_found, "", "It has no summary."});
+               JsonWriter out;
+               out.object()
+                   .key("summary")
+                   .raw(summary->document_json)
+                   .field("version", summary->version)
+                   .field("patch_kind", summary->patch_kind)
+                   .field("first_applied_at", summary->first_applied_ms)
+                   .field("last_updated_at", summary->last_updated_ms)
+                   .end();
+               self.reply(200, out.take());
+             });
+}
+
+// Its life, in order. The cursor is the number of entries that were read.
+std::string_view kind_of_entry(std::string_view what) {
+  if (what == "signal") return "signal";
+  if (what == "ended") return "completion";
+  if (what.starts_with("attempt_") || what == "lease_lost") return "lease";
+  if (what == "created" || what == "suspended" || what == "resumed") return "lifecycle";
+  return "operator";
+}
+
+void read_history(const CallPtr& call) {
+  const auto skip = call->query.number<std::uint32_t>("cursor").value_or(0);
+  const auto limit = read_limit(call->query, 100, 1, 1000);
+  call->read(ReadHistory{id_of(call)}, [skip, limit](Call& self, const std::vector<HistoryEntry>& entries) {
+    const auto count = static_cast<std::uint32_t>(entries.size());
+    const auto end = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, std::uint64_t{skip} + limit));
+    JsonWriter out;
+    out.object().key("events").array();
+    for (auto i = skip; i < end; ++i) {
+      const auto& entry = entries[i];
+      out.object()
+          .field("cursor", std::to_string(i + 1))
+          .field("kind", kind_of_entry(entry.what))
+          .field("name", entry.what)
+          .field("at", entry.at);
+      const auto attempt = entry.fields.find("attempt_index");
+      out.key("attempt_index");
+      if (attempt == entry.fields.end())
+        out.null();
+      else
+        out.raw(attempt->second);
+      out.field("detail", entry.fields).end();
+    }
+    out.end();
+    out.field("next_cursor", end < count ? std::optional(std::to_string(end)) : std::nullopt).end();
+    self.reply(200, out.take());
+  });
+}
+
+constexpr Route kRoutes[] = {
+    {"GET", "/v1/executions/{id}/attempts/{idx}/stream", "read_attempt_stream", Body::none, kSmallBody,
+     read_stream},
+    {"GET", "/v1/executions/{id}/attempts/{idx}/stream/tail", "tail_attempt_stream", Body::none, kSmallBody,
+     tail_stream},
+    {"GET", "/v1/executions/{id}/attempts/{idx}/stream/live", "follow_attempt_stream", Body::none, kSmallBody,
+     follow_stream},
+    {"GET", "/v1/executions/{id}/attempts/{idx}/summary", "read_summary", Body::none, kSmallBody,
+     read_summary},
+    {"GET", "/v1/executions/{id}/stream", "read_output", Body::none, kSmallBody, read_output},
+    {"GET", "/v1/executions/{id}/events", "read_history", Body::none, kSmallBody, read_history},
+    {"GET", "/v1/events", "follow_events", Body::none, kSmallBody, follow_events},
+};
+
+}  // namespace
+
+std::span<const Route> stream_routes() {
+  return kRoutes;
+}
+
+}  // namespace flowfabric::api

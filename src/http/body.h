@@ -1,0 +1,40 @@
+// Reads the body of a message out of the bytes that come: of a known size, in chunks, or until the end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "http/head.h"
+
+namespace flowfabric::http {
+
+class BodyReader {
+ public:
+  explicit BodyReader(BodyForm form = {});
+
+  // Appends to `content` what is there of the body. Returns how many of `bytes` it needs no more; the rest
+  // comes again with what follows, or belongs to the next message.
+  std::size_t read(std::string_view bytes, std::string& content);
+
+  bool is_done() const { return next_ == Next::nothing; }
+  bool is_malformed() const { return next_ == Next::malformed; }
+  // Nothing more comes. True: so it was meant, the body is complete.
+  bool ends_at_close() const { return next_ == Next::everything || is_done(); }
+
+ private:
+  enum class Next { bytes, everything, chunk_size, chunk_bytes, chunk_end, trailer, nothing, malformed };
+
+  bool step(std::string_view& bytes, std::string& content);
+  bool copy(std::string_view& bytes, std::string& content);
+  bool begins_with(std::string_view bytes, bool (*is_right)(char));
+  bool take_line(std::string_view& bytes, std::string_view& line);
+  void begin_chunk(std::string_view line);
+
+  Next next_;
+  std::uint64_t left_{0};         // of the body, or of the chunk
+  std::size_t trailer_bytes_{0};  // so far
+};
+
+}  // namespace flowfabric::http

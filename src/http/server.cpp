@@ -1,0 +1,281 @@
+#include "http/server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <future>
+#include <thread>
+
+#include "http/connection.h"
+#include "http/tls.h"
+#include "http/wire.h"
+
+namespace flowfabric::http {
+
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr auto kTick = std::chrono::milliseconds(250);
+constexpr int kTicksPerLookAtFiles = 4;
+constexpr auto kPauseWithoutResources = std::chrono::milliseconds(100);
+
+std::string without_mapping(const asio::ip::address& address) {
+  if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address.to_string();
+  return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
+}
+
+Result<std::vector<tcp::endpoint>> resolve(asio::io_context& io, const std::string& address,
+                                           std::uint16_t port) {
+  error_code error;
+  if (const auto literal = asio::ip::make_address(address, error); !error)
+    return std::vector{tcp::endpoint(literal, port)};
+  tcp::resolver resolver(io);
+  const auto found = resolver.resolve(address, std::to_string(port),
+                                      tcp::resolver::passive | tcp::resolver::numeric_service, error);
+  if (error) {
+    return fail_with(ErrorCode::invalid_input, "address",
+                     fmt::format("{} is no address of this machine: give an IP address such as 127.0.0.1, or "
+                                 "a host name ({}).",
+                                 address, error.message()));
+  }
+  std::vector<tcp::endpoint> endpoints(found.begin(), found.end());
+  // Of a name such as localhost, what every client tries.
+  std::ranges::stable_partition(endpoints, [](const auto& one) { return one.address().is_v4(); });
+  return endpoints;
+}
+
+Error cannot_listen(const std::string& address, std::uint16_t port, const error_code& error) {
+  const auto where = fmt::format("{}:{}", address, port);
+  if (error == asio::error::address_in_use) {
+    return {ErrorCode::unavailable, "address",
+            fmt::format("Another program listens on {}: stop it, or choose another port.", where)};
+  }
+  if (error == asio::error::access_denied) {
+    return {ErrorCode::unavailable, "address",
+            fmt::format("Listening on {} is not allowed: choose a port above 1023, or another user.", where)};
+  }
+  return {ErrorCode::invalid_input, "address",
+          fmt::format("Cannot listen on {} ({}): give an address of this machine.", where, error.message())};
+}
+
+}  // namespace
+
+struct Server::Impl {
+  Impl(ServerOptions options, Handler& handler)
+      : edge(std::move(options), handler), io(static_cast<int>(thread_count())) {}
+  ~Impl() { stop(); }
+
+  std::size_t thread_count() const { return std::max<std::size_t>(1, edge.options.threads); }
+
+  Result<void> load_certificate();
+  Result<void> listen();
+  void run();
+  void accept();
+  void accepted(const error_code& error, Connection::Socket socket);
+  void welcome(Connection::Socket socket);
+  void turn_away(Connection::Socket& socket);
+  void look_after_all();
+  bool drain(SteadyTime until);
+  void stop();
+
+  // In this order: what the context destroys last may still look at the edge.
+  Edge edge;
+  std::unique_ptr<Certificate> certificate;
+  asio::io_context io;
+  asio::executor_work_guard<asio::io_context::executor_type> work{io.get_executor()};
+  Connection::Strand strand{io.get_executor()};  // of what follows
+  tcp::acceptor acceptor{strand};
+  asio::steady_timer pause{strand};
+  asio::steady_timer tick{strand};
+  int ticks{0};
+  bool is_stopping{false};
+  std::uint16_t port{0};
+  std::vector<std::thread> threads;
+};
+
+Result<void> Server::Impl::load_certificate() {
+  const auto& options = edge.options;
+  if (options.tls_certificate_file.empty() && options.tls_key_file.empty()) return {};
+  auto opened = Certificate::open(options.tls_certificate_file, options.tls_key_file);
+  if (!opened) return std::unexpected(std::move(opened).error());
+  certificate = *std::move(opened);
+  return {};
+}
+
+Result<void> Server::Impl::listen() {
+  const auto& options = edge.options;
+  const auto endpoints = resolve(io, options.address, options.port);
+  if (!endpoints) return std::unexpected(endpoints.error());
+  error_code error;
+  for (const auto& endpoint : *endpoints) {
+    error_code ignored;
+    acceptor.close(ignored);
+    acceptor.open(endpoint.protocol(), error);
+    if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor.bind(endpoint, error);
+    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+    if (!error) break;
+  }
+  if (!error) port = acceptor.local_endpoint(error).port();
+  if (error) return std::unexpected(cannot_listen(options.address, options.port, error));
+  return {};
+}
+
+void Server::Impl::run() {
+  accept();
+  look_after_all();
+  for (std::size_t i = 0; i < thread_count(); ++i) {
+    threads.emplace_back([this] {
+      for (;;) {
+        try {
+          io.run();
+          return;
+        } catch (const std::exception& trouble) {
+          edge.notice(std::string("The HTTP server goes on after trouble: ") + trouble.what());
+        }
+      }
+    });
+  }
+}
+
+// ---- New connections
+// ------------------------------------------------------------------------------------------
+
+void Server::Impl::accept() {
+  acceptor.async_accept(asio::make_strand(io), [this](const error_code& error, Connection::Socket socket) {
+    accepted(error, std::move(socket));
+  });
+}
+
+void Server::Impl::accepted(const error_code& error, Connection::Socket socket) {
+  if (!acceptor.is_open()) return;
+  // A client that has left already is nothing special. Anything else will not be better at once: most likely
+  // there are no more file descriptors.
+  if (error && error != asio::error::connection_aborted) {
+    pause.expires_after(kPauseWithoutResources);
+    pause.async_wait([this](const error_code&) {
+      if (acceptor.is_open()) accept();
+    });
+    return;
+  }
+  try {
+    if (!error) welcome(std::move(socket));
+  } catch (const std::exception& trouble) {
+    edge.notice(std::string("A connection could not be accepted: ") + trouble.what());
+  }
+  accept();
+}
+
+void Server::Impl::welcome(Connection::Socket socket) {
+  error_code error;
+  const auto peer = socket.remote_endpoint(error);
+  if (!error) socket.non_blocking(true, error);
+  if (!error) socket.set_option(tcp::no_delay(true), error);
+  if (!error) socket.set_option(asio::socket_base::keep_alive(true), error);
+  if (error) return;  // it has left already
+  if (edge.connections() >= edge.options.max_connections) return turn_away(socket);
+  const auto handle = socket.native_handle();
+  auto transport = certificate != nullptr ? tls_server_transport(handle, *certificate->context())
+                                          : plain_transport(handle);
+  const auto connection = std::make_shared<Connection>(edge, std::move(socket), std::move(transport),
+                                                       without_mapping(peer.address()));
+  if (!edge.add(connection)) return;
+  ++edge.accepted;
+  connection->start();
+}
+
+// In one write, as well as it can be done: it must not cost what there is too little of.
+void Server::Impl::turn_away(Connection::Socket& socket) {
+  ++edge.refused;
+  error_code ignored;
+  if (certificate == nullptr) {
+    const auto bytes = last_response(edge.handler.refuse(Malformed::too_busy, nullptr));
+    socket.write_some(asio::buffer(bytes), ignored);
+  }
+  socket.shutdown(tcp::socket::shutdown_send, ignored);
+  discard_input(socket.native_handle(), 64u << 10);
+}
+
+// ---- Time
+// -----------------------------------------------------------------------------------------------------
+
+void Server::Impl::look_after_all() {
+  tick.expires_after(kTick);
+  tick.async_wait([this](const error_code&) {
+    if (is_stopping) return;
+    for (const auto& connection : edge.overdue(std::chrono::steady_clock::now())) connection->time_is_up();
+    if (certificate != nullptr && ++ticks % kTicksPerLookAtFiles == 0) {
+      if (const auto news = certificate->refresh()) edge.notice(*news);
+    }
+    look_after_all();
+  });
+}
+
+// ---- The end
+// --------------------------------------------------------------------------------------------------
+
+bool Server::Impl::drain(SteadyTime until) {
+  edge.begin_closing();
+  const auto is_deaf = std::make_shared<std::promise<void>>();
+  asio::post(strand, [this, is_deaf] {
+    error_code ignored;
+    acceptor.close(ignored);
+    is_deaf->set_value();
+  });
+  for (const auto& connection : edge.all()) connection->wind_up();
+  const bool in_time = is_deaf->get_future().wait_until(until) == std::future_status::ready;
+  if (edge.wait_until_empty(until)) return in_time;
+  for (const auto& connection : edge.all()) connection->cut_off();
+  return false;
+}
+
+void Server::Impl::stop() {
+  edge.begin_closing();
+  edge.gate->close();
+  asio::post(strand, [this] {
+    error_code ignored;
+    acceptor.close(ignored);
+    is_stopping = true;
+    pause.cancel();
+    tick.cancel();
+  });
+  for (const auto& connection : edge.all()) connection->cut_off();
+  // Nothing is left to wait for: the threads come to their end.
+  work.reset();
+  for (auto& thread : threads) thread.join();
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Server::~Server() = default;
+
+Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler& handler) {
+  auto impl = std::make_unique<Impl>(std::move(options), handler);
+  if (auto loaded = impl->load_certificate(); !loaded) return std::unexpected(std::move(loaded).error());
+  if (auto listens = impl->listen(); !listens) return std::unexpected(std::move(listens).error());
+  impl->run();
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+std::uint16_t Server::port() const {
+  return impl_->port;
+}
+
+ServerStats Server::stats() const {
+  const auto& edge = impl_->edge;
+  return {.connections = edge.connections(),
+          .accepted = edge.accepted,
+          .refused = edge.refused,
+          .in_flight = edge.in_flight};
+}
+
+bool Server::drain(std::chrono::milliseconds grace) {
+  return impl_->drain(std::chrono::steady_clock::now() + grace);
+}
+
+}  // namespace flowfabric::http

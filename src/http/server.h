@@ -1,0 +1,63 @@
+// The edge: listens, speaks HTTP/1.1 (with or without TLS), keeps limits, and asks a Handler for answers.
+//
+// A connection costs neither a thread nor a timer: a few threads serve all, and one timer looks after
+// everybody's deadlines. Requests of one connection are answered one after the other, in order.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "flowfabric/error.h"
+#include "http/message.h"
+
+namespace flowfabric::http {
+
+struct ServerOptions {
+  std::string address{"127.0.0.1"};
+  std::uint16_t port{0};  // 0: any that is free
+  std::size_t threads{2};
+  std::size_t max_request_line{16u << 10};
+  std::size_t max_headers{32u << 10};
+  std::size_t max_connections{10'000};
+  std::size_t max_pipelined{64};  // requests that wait on one connection while another is being answered
+  // From the first byte of a request, or from the connection, to its last header.
+  std::chrono::milliseconds header_timeout{10'000};
+  // Without a byte of the body; also for a client that does not read what is written.
+  std::chrono::milliseconds body_timeout{30'000};
+  std::chrono::milliseconds idle_timeout{60'000};  // between requests
+  // Both empty: no TLS. The files are read again when they change.
+  std::string tls_certificate_file{};
+  std::string tls_key_file{};
+  std::function<void(const std::string&)> notice{};  // told what an operator should know; any thread
+};
+
+struct ServerStats {
+  std::uint64_t connections{};  // open now
+  std::uint64_t accepted{};     // ever
+  std::uint64_t refused{};      // because there were too many
+  std::uint64_t in_flight{};    // requests that are being answered
+};
+
+class Server {
+ public:
+  // Listens from now on. The handler must outlive the server.
+  static Result<std::unique_ptr<Server>> start(ServerOptions options, Handler& handler);
+  ~Server();  // stops, at once
+
+  std::uint16_t port() const;
+  ServerStats stats() const;
+
+  // Accepts nothing more, closes idle connections, abandons who waits (Exchange::abandoned), answers what is
+  // being answered with `connection: close`. True: all of it within `grace`; the rest is cut off.
+  bool drain(std::chrono::milliseconds grace);
+
+ private:
+  struct Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace flowfabric::http

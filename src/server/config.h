@@ -1,0 +1,95 @@
+// The configuration of `flowfabric serve`: flags win over environment variables, those over a TOML file, that
+// over defaults. Every setting is one row of a table in config_settings.cpp; docs/configuration.md lists
+// them.
+#pragma once
+
+#include <boost/describe.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "api/call.h"
+#include "flowfabric/engine.h"
+#include "http/server.h"
+
+namespace CLI {
+class App;
+}
+
+namespace flowfabric::server {
+
+enum class LogLevel { trace, debug, info, warn, error, off };
+BOOST_DESCRIBE_ENUM(LogLevel, trace, debug, info, warn, error, off)
+
+enum class LogFormat { text, json };
+BOOST_DESCRIBE_ENUM(LogFormat, text, json)
+
+// One line of --print-config.
+struct SettingInForce {
+  std::string key;
+  std::string value;   // as TOML; nothing secret
+  std::string origin;  // `flag --x`, `environment FF_X`, `file PATH` or `default`
+};
+
+struct Config {
+  std::string store_url;
+  // `engine.clock_interval` is the shortest of `intervals` that is not zero, since the engine has one clock
+  // for all rules. That is only how late it may be: it sleeps until the next rule is due.
+  EngineOptions engine;
+  // By rule: how late it may fire. Zero: its timer is to be off, which the engine can do for all or none.
+  std::map<std::string, std::chrono::milliseconds> intervals;
+  http::ServerOptions http;
+  api::BodyLimits max_body;
+  std::string api_token;  // empty: nobody needs one
+  std::string api_token_file;
+  std::vector<std::string> cors_origins;
+  std::vector<std::string> lanes;  // to be there from the start; as given, maybe twice
+  std::uint32_t max_stream_operations{};
+  std::string waitpoint_secret_file;
+  std::chrono::milliseconds waitpoint_grace{};  // how long tokens of a rotated secret stay valid
+  std::chrono::milliseconds shutdown_grace{};
+  LogLevel log_level{};
+  LogFormat log_format{};
+  bool access_log{};
+  std::string otlp_endpoint;  // empty: off
+
+  std::vector<std::string> warnings;  // for whoever starts the server; nothing secret
+  std::vector<SettingInForce> settings;
+};
+
+// What the command line said.
+struct FlagValues {
+  std::map<std::string, std::string> by_key;
+  std::string config_file;
+  bool print_config{false};
+};
+
+using Variables = std::map<std::string, std::string>;
+using FileReader = std::function<Result<std::string>(const std::string& path)>;
+
+Variables process_environment();
+Result<std::string> read_text_file(const std::string& path);
+
+struct Sources {
+  FlagValues flags{};
+  Variables environment{};
+  FileReader read_file{read_text_file};
+};
+
+// Adds a flag for every setting that is no secret, --config and --print-config. `flags` must outlive `app`.
+void add_options(CLI::App& app, FlagValues& flags);
+// The variables, for the end of a help text.
+std::string environment_help();
+
+// With `only`, keys of settings: the others keep their defaults, and what is said about them is not looked
+// at.
+Result<Config> load_config(const Sources& sources, const std::vector<std::string>& only = {});
+
+// One line per setting, and a file that --config takes, once secrets are put back.
+std::string print_config(const Config& config);
+
+}  // namespace flowfabric::server

@@ -1,0 +1,31 @@
+// What the server says while it runs, a line at a time, on standard error.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "server/config.h"
+
+namespace flowfabric::server {
+
+class Log {
+ public:
+  Log(LogLevel least, LogFormat format) : least_(least), format_(format) {}
+
+  void info(std::string_view text) { say(LogLevel::info, text); }
+  void warn(std::string_view text) { say(LogLevel::warn, text); }
+  void error(std::string_view text) { say(LogLevel::error, text); }
+  // A JSON object, as it is; never left out.
+  void record(std::string_view json);
+
+ private:
+  void say(LogLevel level, std::string_view text);
+  void write(const std::string& line);
+
+  const LogLevel least_;
+  const LogFormat format_;
+  std::mutex mutex_;
+};
+
+}  // namespace flowfabric::server

@@ -1,0 +1,118 @@
+#include "server/serve.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include "api/router.h"
+#include "flowfabric/version.h"
+#include "server/log.h"
+#include "store/store.h"
+
+namespace flowfabric::server {
+
+namespace {
+
+constexpr int kFailed = 1;
+
+// Waited for by one thread instead of interrupting any.
+class Signals {
+ public:
+  Signals() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGINT);
+    sigaddset(&set_, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+  }
+  void wait() const {
+    int signal = 0;
+    while (sigwait(&set_, &signal) != 0) {
+    }
+  }
+
+ private:
+  sigset_t set_{};
+};
+
+api::Options api_options(const Config& config, Log& log) {
+  api::Options options{.token = config.api_token,
+                       .cors_origins = config.cors_origins,
+                       .max_stream_operations = config.max_stream_operations,
+                       .secret_grace_ms = config.waitpoint_grace.count(),
+                       .max_body = config.max_body};
+  const auto record = [&log](const std::string& line) { log.record(line); };
+  options.audit_log = record;
+  if (config.access_log) options.access_log = record;
+  return options;
+}
+
+Result<Engine> open_engine(const Config& config, Log& log) {
+  if (config.store_url.starts_with("postgres")) {
+    const auto migrated = migrate(config.store_url, config.engine);
+    if (!migrated) return std::unexpected(migrated.error());
+  }
+  auto options = config.engine;
+  options.notice = [&log](const std::string& text) { log.info(text); };
+  auto engine = Engine::open(config.store_url, std::move(options));
+  if (!engine) return engine;
+  for (const auto& lane : config.lanes) {
+    const auto registered = engine->call(RegisterLane{.lane_id = lane, .registered_by = "configuration"});
+    if (!registered) return std::unexpected(registered.error());
+  }
+  return engine;
+}
+
+void warn_if_open(const Config& config, Log& log) {
+  if (!config.api_token.empty()) return;
+  log.warn("No API token is set: whoever reaches this server may do everything.");
+  log.warn(
+      "That includes rotating the waitpoint secret (/v1/admin/…), reading waitpoint tokens and results. Set "
+      "FF_API_TOKEN, or let only trusted clients connect.");
+}
+
+}  // namespace
+
+int serve(const Config& config) {
+  // Before any thread is made, so that none of them is interrupted.
+  const Signals signals;
+  Log log(config.log_level, config.log_format);
+  for (const auto& warning : config.warnings) log.warn(warning);
+  warn_if_open(config, log);
+
+  auto engine = open_engine(config, log);
+  if (!engine) {
+    log.error(engine.error().to_string());
+    return kFailed;
+  }
+  api::Api api(*engine, api_options(config, log));
+  auto http_options = config.http;
+  http_options.notice = [&log](const std::string& text) { log.warn(text); };
+  auto server = http::Server::start(http_options, api);
+  if (!server) {
+    log.error(server.error().to_string());
+    return kFailed;
+  }
+  log.info(fmt::format("flowfabric {} listens on {}://{}:{}, store {}", kVersion,
+                       config.http.tls_certificate_file.empty() ? "http" : "https", config.http.address,
+                       (*server)->port(), store::redacted_url(config.store_url)));
+
+  signals.wait();
+  log.info("shutting down; a second signal ends it at once");
+  std::thread([&signals] {
+    signals.wait();
+    _exit(kFailed);
+  }).detach();
+  const auto until = std::chrono::steady_clock::now() + config.shutdown_grace;
+  api.begin_draining();
+  if (!(*server)->drain(config.shutdown_grace)) log.warn("some requests were cut off after the grace period");
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+  engine->stop(std::max(left, std::chrono::milliseconds(1000)));
+  log.info("stopped");
+  return 0;
+}
+
+}  // namespace flowfabric::server

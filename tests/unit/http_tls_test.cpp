@@ -1,0 +1,183 @@
+// TLS: the server's certificate, its renewal, and whom clients trust.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "http/client.h"
+#include "support/temporary_folder.h"
+#include "unit/http_fixture.h"
+
+namespace flowfabric::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+class HttpTlsTest : public HttpServerTest {
+ protected:
+  // Makes name.crt and name.key, for this host.
+  void make_certificate(const std::string& name, const std::string& host = "DNS:localhost,IP:127.0.0.1") {
+    const auto command =
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+        " -subj /CN=" +
+        name + " -addext subjectAltName=" + host + " -keyout " + folder_.file(name + ".key") + " -out " +
+        folder_.file(name + ".crt") + " >/dev/null 2>&1";
+    ASSERT_EQ(std::system(command.c_str()), 0) << "the program openssl is needed";
+  }
+  ServerOptions with_certificate(const std::string& name) {
+    return {.tls_certificate_file = folder_.file(name + ".crt"), .tls_key_file = folder_.file(name + ".key")};
+  }
+  // Replaces a file as renewing programs do.
+  void replace(const std::string& old_file, const std::string& new_file) {
+    std::filesystem::copy_file(folder_.file(new_file), folder_.file("temporary"),
+                               std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::rename(folder_.file("temporary"), folder_.file(old_file));
+  }
+  Result<std::unique_ptr<Client>> connect_trusting(const std::string& name,
+                                                   const std::string& host = "localhost") {
+    return Client::connect(url(host), {.ca_file = folder_.file(name + ".crt")});
+  }
+  std::string url(const std::string& host = "localhost") {
+    return "https://" + host + ":" + std::to_string(server_->port());
+  }
+  bool is_noticed(const std::string& words) {
+    return eventually([&] {
+      const auto all = notices();
+      return !all.empty() && all.back().contains(words);
+    });
+  }
+
+  tests::TemporaryFolder folder_;
+};
+
+TEST_F(HttpTlsTest, SpeaksTls) {
+  make_certificate("one");
+  start(with_certificate("one"));
+  const auto client = connect_trusting("one");
+  ASSERT_TRUE(client) << client.error().to_string();
+  for (int i = 0; i < 3; ++i) {
+    const auto answer = (*client)->send({.method = "POST", .path = "/a", .body = "hello"});
+    ASSERT_TRUE(answer) << answer.error().to_string();
+    EXPECT_EQ(answer->body, "POST /a hello");
+  }
+  EXPECT_EQ(server_->stats().accepted, 1u);
+  EXPECT_TRUE(connect_trusting("one", "127.0.0.1")) << "by address";
+}
+
+TEST_F(HttpTlsTest, MovesLargeThingsBothWays) {
+  make_certificate("one");
+  start(with_certificate("one"));
+  const std::string large(3u << 20, 'x');
+  handler_.route("/large", [&](auto, auto answer) { answer({.body = large}); });
+  const auto client = connect_trusting("one");
+  ASSERT_TRUE(client);
+  const auto answer = (*client)->send({.path = "/large"});
+  ASSERT_TRUE(answer) << answer.error().to_string();
+  EXPECT_TRUE(answer->body == large);
+  // It is refused by its length, and the client reads why while it still sends.
+  const auto refused = (*client)->send({.method = "POST", .path = "/p", .body = large});
+  ASSERT_TRUE(refused) << refused.error().to_string();
+  EXPECT_EQ(refused->status, 413);
+  EXPECT_EQ((*client)->send({.path = "/next"})->body, "GET /next ");
+}
+
+TEST_F(HttpTlsTest, AClientMistrustsWhomItDoesNotKnow) {
+  make_certificate("one");
+  make_certificate("other");
+  start(with_certificate("one"));
+  const auto stranger = connect_trusting("other");
+  ASSERT_FALSE(stranger);
+  EXPECT_EQ(stranger.error().code, ErrorCode::transport);
+  EXPECT_TRUE(stranger.error().advice.contains("not trusted")) << stranger.error().advice;
+  const auto careless = Client::connect(url(), {.insecure = true});
+  ASSERT_TRUE(careless) << careless.error().to_string();
+  EXPECT_EQ((*careless)->send({.path = "/a"})->body, "GET /a ");
+}
+
+TEST_F(HttpTlsTest, AClientMistrustsACertificateForSomebodyElse) {
+  make_certificate("elsewhere", "DNS:elsewhere,IP:127.0.0.2");
+  start(with_certificate("elsewhere"));
+  for (const auto& [host, why] :
+       {std::pair{"localhost", "hostname mismatch"}, {"127.0.0.1", "IP address mismatch"}}) {
+    const auto client = connect_trusting("elsewhere", host);
+    ASSERT_FALSE(client) << host;
+    EXPECT_TRUE(client.error().advice.contains(why)) << client.error().advice;
+  }
+}
+
+TEST_F(HttpTlsTest, UsesARenewedCertificateForNewConnections) {
+  make_certificate("one");
+  make_certificate("two");
+  std::filesystem::copy_file(folder_.file("one.crt"), folder_.file("live.crt"));
+  std::filesystem::copy_file(folder_.file("one.key"), folder_.file("live.key"));
+  start(with_certificate("live"));
+  const auto before = connect_trusting("one");
+  ASSERT_TRUE(before) << before.error().to_string();
+
+  std::ofstream(folder_.file("broken")) << "no certificate";
+  replace("live.crt", "broken");
+  EXPECT_TRUE(is_noticed("cannot be used"));
+  EXPECT_TRUE(connect_trusting("one")) << "the one before stays in use";
+
+  replace("live.key", "two.key");
+  replace("live.crt", "two.crt");
+  EXPECT_TRUE(is_noticed("is in use"));
+  EXPECT_TRUE(connect_trusting("two"));
+  EXPECT_FALSE(connect_trusting("one"));
+  EXPECT_EQ((*before)->send({.path = "/still"})->body, "GET /still ");
+}
+
+TEST_F(HttpTlsTest, SaysWhatIsWrongWithItsFiles) {
+  make_certificate("one");
+  make_certificate("two");
+  const auto trouble = [&](const std::string& certificate, const std::string& key) {
+    const auto started = Server::start({.tls_certificate_file = certificate, .tls_key_file = key}, handler_);
+    if (started) return std::string("started");
+    EXPECT_EQ(started.error().code, ErrorCode::invalid_input);
+    return started.error().advice;
+  };
+  EXPECT_TRUE(trouble(folder_.file("one.crt"), "").contains("both"));
+  EXPECT_TRUE(trouble(folder_.file("none.crt"), folder_.file("one.key")).contains("none.crt"));
+  EXPECT_TRUE(trouble(folder_.file("one.key"), folder_.file("one.key")).contains("one.key"));
+  EXPECT_TRUE(trouble(folder_.file("one.crt"), folder_.file("two.key")).contains("two.key"));
+}
+
+TEST_F(HttpTlsTest, ClosesConnectionsThatDoNotSpeakTls) {
+  make_certificate("one");
+  auto options = with_certificate("one");
+  options.header_timeout = 300ms;
+  start(options);
+  EXPECT_FALSE(connect()->get("/plain").read_to_end().contains("HTTP"));
+  const auto silent = connect();
+  EXPECT_EQ(silent->read_to_end(), "");
+  EXPECT_TRUE(eventually([&] { return server_->stats().connections == 0; }));
+}
+
+TEST_F(HttpTlsTest, StreamsAndNoticesThatTheClientIsGone) {
+  make_certificate("one");
+  start(with_certificate("one"));
+  const auto source = std::make_shared<TestSource>();
+  handler_.route("/stream", [&](auto, auto answer) { answer({.source = source}); });
+  source->add("piece");
+  const auto client = connect_trusting("one");
+  ASSERT_TRUE(client);
+  std::string told;
+  EXPECT_TRUE((*client)->stream({.path = "/stream"}, [&](std::string_view piece) {
+    told = piece;
+    return false;
+  }));
+  EXPECT_EQ(told, "piece");
+  EXPECT_TRUE(eventually([&] { return source->abandoned == 1; }));
+}
+
+TEST_F(HttpTlsTest, DrainingSaysGoodbye) {
+  make_certificate("one");
+  start(with_certificate("one"));
+  const auto client = connect_trusting("one");
+  ASSERT_TRUE(client);
+  EXPECT_TRUE((*client)->send({.path = "/a"}));
+  EXPECT_TRUE(server_->drain(10s));
+  EXPECT_FALSE((*client)->send({.path = "/b"}));
+}
+
+}  // namespace
+}  // namespace flowfabric::http
