@@ -68,7 +68,7 @@ struct Services {
 class Call;
 using CallPtr = std::shared_ptr<Call>;
 
-enum class Body { none, ignored, json };
+enum class Body { none, ignored, json, json_if_any };
 
 // The limit of a route's body.
 using Cap = std::size_t BodyLimits::*;
@@ -96,6 +96,7 @@ class Call : public std::enable_shared_from_this<Call> {
   std::string missing;  // what a 404 says, where the specification wants other words than usual
 
   Engine& engine() { return services.engine; }
+  bool has_body() const { return body.has_value(); }
   Fields fields() const { return Fields(body->root()); }
 
   // Exactly one of them, once.

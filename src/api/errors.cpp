@@ -108,7 +108,7 @@ std::string error_body(const Error& error, std::string_view request_id, bool wit
 
 std::string error_body(const Refusal& refusal, std::string_view request_id, bool with_status) {
   JsonWriter out;
-  out.object().field("error", refusal.error).field("code", refusal.code);
+  out.object().field("error", refusal.error).field("code", refusal.code).field_if("retryable", refusal.retryable);
   write_tail(out, refusal.detail, request_id, with_status ? std::optional(refusal.status) : std::nullopt);
   return out.take();
 }

@@ -23,6 +23,7 @@ struct Refusal {
   std::string code{"invalid_input"};
   std::string error;   // the words of the specification
   std::string detail;  // a sentence for people
+  std::optional<bool> retryable{};
 };
 
 // 422: well-formed JSON of the wrong shape.

@@ -162,15 +162,14 @@ Result<void> LiveEvents::start() {
   return {};
 }
 
-void LiveEvents::ask(Family& family) {
-  family.asked = true;
-  engine_.post(FollowEvents{.family = family.family,
-                            .cursor = *place_.cursors[place_of(family.family)],
+void LiveEvents::ask(EventFamily family) {
+  engine_.post(FollowEvents{.family = family,
+                            .cursor = *place_.cursors[place_of(family)],
                             .filter = filter_,
                             .limit = kEventsPerPiece,
                             .wait_ms = kKeepAwakeMs},
-               [self = shared_from_this(), which = family.family](Result<EventBatch> batch) {
-                 self->take(which, std::move(batch));
+               [self = shared_from_this(), family](Result<EventBatch> batch) {
+                 self->take(family, std::move(batch));
                });
 }
 
@@ -215,20 +214,19 @@ void LiveEvents::take(EventFamily family, Result<EventBatch> batch) {
 
 void LiveEvents::next(std::function<void(std::optional<std::string>)> piece) {
   std::string text;
-  std::vector<Family*> idle;
+  std::vector<EventFamily> idle;
   {
     std::lock_guard lock(mutex_);
     text = std::exchange(ready_, {});
     if (text.empty() && !ends_) {
       waiting_ = std::move(piece);
       for (auto& family : families_) {
-        if (!family.asked) idle.push_back(&family);
+        if (!std::exchange(family.asked, true)) idle.push_back(family.family);
       }
     }
   }
   if (piece) return piece(text.empty() ? std::nullopt : std::optional(std::move(text)));
-  // Each of them is asked by this thread only: `next` is called again after a piece.
-  for (auto* family : idle) ask(*family);
+  for (const auto family : idle) ask(family);
 }
 
 void LiveEvents::abandon() {

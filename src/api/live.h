@@ -69,9 +69,9 @@ class LiveEvents : public http::BodySource, public std::enable_shared_from_this<
  private:
   struct Family {
     EventFamily family;
-    bool asked{false};
+    bool asked{false};  // an answer is on its way; only it moves the family's cursor
   };
-  void ask(Family& family);
+  void ask(EventFamily family);
   void take(EventFamily family, Result<EventBatch> batch);
   std::string told(const EventBatch& batch, EventFamily family);
   std::string lagged(const Error& error, EventFamily family);

@@ -266,7 +266,9 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange, std::function<void(ht
       call->segments.push_back(*std::move(decoded));
     }
     call->query = Query(exchange->request.query);
-    if (found.route->body == Body::json) {
+    const bool wants_body = found.route->body == Body::json ||
+                            (found.route->body == Body::json_if_any && !exchange->request.body.empty());
+    if (wants_body) {
       if (!says_json(exchange->request)) {
         throw Refusal{415, "invalid_input", "invalid JSON: Unsupported Media Type",
                       "Send the header `content-type: application/json`."};

@@ -156,9 +156,15 @@ void cancel(const CallPtr& call) {
 
 FlowNode read_node(JsonView item, std::size_t place, const std::string& flow_namespace) {
   const Fields fields(item, "nodes[" + std::to_string(place) + "]");
-  FlowNode node{.name = fields.text("name"), .execution = read_create(fields, flow_namespace)};
-  if (const auto join = fields.find("join")) node.join = unwrap(parse_join_policy(join->compact()));
-  return node;
+  const auto name = fields.text("name");
+  try {
+    FlowNode node{.name = name, .execution = read_create(fields, flow_namespace)};
+    if (const auto join = fields.find("join")) node.join = unwrap(parse_join_policy(join->compact()));
+    return node;
+  } catch (Error& error) {
+    error.advice = "Node " + name + ": " + error.advice;
+    throw error;
+  }
 }
 
 void submit(const CallPtr& call) {
@@ -169,11 +175,10 @@ void submit(const CallPtr& call) {
       .namespace_ = fields.text_or("namespace", "default"),
       .failure_policy = fields.maybe_word<FailurePolicy>("failure_policy").value_or(FailurePolicy{}),
       .tags = fields.text_map("tags")};
+  const auto* trace = call->exchange->request.header("traceparent");
   for (const auto item : fields.array("nodes")) {
     request.nodes.push_back(read_node(item, request.nodes.size(), request.namespace_));
-    if (const auto* trace = call->exchange->request.header("traceparent")) {
-      request.nodes.back().execution.trace_context = *trace;
-    }
+    if (trace && is_traceparent(*trace)) request.nodes.back().execution.trace_context = *trace;
   }
   if (fields.has("edges")) {
     for (const auto item : fields.array("edges")) {
@@ -212,6 +217,19 @@ void write_group(JsonWriter& out, const JoinSnapshot& group) {
   out.field("satisfied_at", group.satisfied_at).end();
 }
 
+// The same in the words of the reference's snapshot.
+void write_edge_group(JsonWriter& out, const JoinSnapshot& group) {
+  out.object().field("downstream_execution_id", group.downstream_execution_id);
+  write_policy(out, "policy", group.policy);
+  out.field("total_deps", group.total_deps)
+      .field("satisfied_count", group.satisfied_count)
+      .field("failed_count", group.failed_count)
+      .field("skipped_count", group.skipped_count)
+      .field("running_count", group.running_count);
+  write_word(out, "group_state", group.group_state);
+  out.end();
+}
+
 void read(const CallPtr& call) {
   call->read(DescribeFlow{id_of(call)}, [](Call& self, const FlowSnapshot& flow) {
     JsonWriter out;
@@ -233,7 +251,7 @@ void read(const CallPtr& call) {
     out.field("tags", flow.tags);
     write_counts(out.key("counts"), flow.counts);
     out.key("edge_groups").array();
-    for (const auto& group : flow.edge_groups) write_group(out, group);
+    for (const auto& group : flow.edge_groups) write_edge_group(out, group);
     self.reply(200, out.end().end().take());
   });
 }
@@ -337,13 +355,18 @@ void set_tags(const CallPtr& call) {
 void set_policy(const CallPtr& call) {
   const auto policy = unwrap(parse_join_policy(call->body->root().compact()));
   const auto member = path_id<ExecutionId>("execution_id", call->segments[1]);
-  call->run(SetJoinPolicy{.flow_id = id_of(call), .downstream_execution_id = member, .policy = policy},
-            [policy, member](Call& self, const JoinPolicySet& set) {
-              JsonWriter out;
-              out.object().field("execution_id", member);
-              write_policy(out, "policy", policy);
-              self.reply(200, out.field("already_set", set.already_set).end().take());
-            });
+  const auto flow_id = id_of(call);
+  call->run_long(SetJoinPolicy{.flow_id = flow_id, .downstream_execution_id = member, .policy = policy},
+                 [flow_id, member](Call& self, const JoinPolicySet&) {
+                   const auto flow = unwrap(self.engine().call(DescribeFlow{flow_id}));
+                   for (const auto& group : flow.edge_groups) {
+                     if (group.downstream_execution_id != member) continue;
+                     JsonWriter out;
+                     write_group(out, group);
+                     return self.reply(200, out.take());
+                   }
+                   self.reply(Error{ErrorCode::execution_not_in_flow, "", "The flow has no such member."});
+                 });
 }
 
 constexpr Route kRoutes[] = {

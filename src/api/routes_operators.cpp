@@ -18,7 +18,7 @@ void reply_change(Call& self, const EligibilityChange& change) {
 }
 
 void hold(const CallPtr& call) {
-  auto reason = call->fields().text_or("reason", "");
+  auto reason = call->has_body() ? call->fields().text_or("reason", "") : "";
   call->run(HoldExecution{.execution_id = id_of(call), .reason = std::move(reason)}, reply_change);
 }
 
@@ -75,7 +75,7 @@ void cancel_operation(const CallPtr& call) {
 }
 
 constexpr Route kRoutes[] = {
-    {"POST", "/v1/executions/{id}/hold", "hold_execution", Body::json, kSmallBody, hold},
+    {"POST", "/v1/executions/{id}/hold", "hold_execution", Body::json_if_any, kSmallBody, hold},
     {"POST", "/v1/executions/{id}/release", "release_execution", Body::ignored, kSmallBody, release},
     {"POST", "/v1/operations", "start_bulk_operation", Body::json, kSmallBody, start_operation},
     {"GET", "/v1/operations/{id}", "read_bulk_operation", Body::none, kSmallBody, read_operation},

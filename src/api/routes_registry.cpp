@@ -88,13 +88,7 @@ void heartbeat(const CallPtr& call) {
 
 void mark_dead(const CallPtr& call) {
   MarkWorkerDead request{.worker_instance_id = call->segments[0], .namespace_ = namespace_of(call)};
-  // A body is not usual here.
-  const auto& body = call->exchange->request.body;
-  if (!body.empty()) {
-    const auto parsed = Json::parse(body);
-    if (!parsed) throw Refusal{400, "invalid_input", "invalid JSON: Bad Request", parsed.error()};
-    request.reason = Fields(parsed->root()).text_or("reason", "");
-  }
+  if (call->has_body()) request.reason = call->fields().text_or("reason", "");
   call->run(std::move(request), [](Call& self, const MarkedDead& dead) {
     JsonWriter out;
     self.reply(200, out.object().field("was_registered", dead.was_registered).end().take());
@@ -115,9 +109,9 @@ void list_workers(const CallPtr& call) {
                      .field("namespace", worker.namespace_)
                      .field("lanes", worker.lanes)
                      .field("capabilities", worker.capabilities)
-                     .field("last_heartbeat_at", worker.last_heartbeat_at)
+                     .field("last_heartbeat_ms", worker.last_heartbeat_at)
                      .field("liveness_ttl_ms", worker.liveness_ttl_ms)
-                     .field("registered_at", worker.registered_at)
+                     .field("registered_at_ms", worker.registered_at)
                      .end();
                }
                self.reply(200, out.end().field("next_cursor", page.next_cursor).end().take());
@@ -161,7 +155,7 @@ constexpr Route kRoutes[] = {
     {"PUT", "/v1/workers/{worker_instance_id}", "register_worker", Body::json, kSmallBody, register_worker},
     {"POST", "/v1/workers/{worker_instance_id}/heartbeat", "heartbeat_worker", Body::ignored, kSmallBody,
      heartbeat},
-    {"DELETE", "/v1/workers/{worker_instance_id}", "mark_worker_dead", Body::ignored, kSmallBody, mark_dead},
+    {"DELETE", "/v1/workers/{worker_instance_id}", "mark_worker_dead", Body::json_if_any, kSmallBody, mark_dead},
     {"GET", "/v1/leases/expired", "list_expired_leases", Body::none, kSmallBody, list_expired_leases},
 };
 

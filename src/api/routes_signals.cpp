@@ -18,15 +18,16 @@ void list_waitpoints(const CallPtr& call) {
   const auto limit = call->query.number<std::uint32_t>("limit").value_or(100);
   const auto id = id_of(call);
   call->read(ListPendingWaitpoints{.execution_id = id, .after = after, .limit = limit},
-             [id](Call& self, const WaitpointPage& page) {
+             [id, limit](Call& self, const WaitpointPage& page) {
                JsonWriter out;
                out.array();
                for (const auto& waitpoint : page.waitpoints) write_waitpoint(out, waitpoint);
                http::Response response{.content_type = "application/json", .body = out.end().take()};
                if (page.next_cursor) {
                  response.headers.emplace_back(
-                     "link", fmt::format("</v1/executions/{}/pending-waitpoints?after={}>; rel=\"next\"",
-                                         id.to_string(), page.next_cursor->to_string()));
+                     "link", fmt::format("</v1/executions/%7Bfp:{}%7D:{}/pending-waitpoints?after={}&limit={}>; "
+                                         "rel=\"next\"",
+                                         id.partition, id.uuid.to_string(), page.next_cursor->to_string(), limit));
                }
                self.reply(std::move(response));
              });
@@ -132,9 +133,12 @@ void read_suspension(const CallPtr& call) {
 }
 
 void resume(const CallPtr& call) {
-  const auto fields = call->fields();
-  const auto delay = fields.number_or<std::int64_t>("resume_delay_ms", 0);
-  fields.maybe_text("reason");
+  std::int64_t delay = 0;
+  if (call->has_body()) {
+    const auto fields = call->fields();
+    delay = fields.number_or<std::int64_t>("resume_delay_ms", 0);
+    fields.maybe_text("reason");
+  }
   const auto id = id_of(call);
   call->run(ResumeExecution{.execution_id = id, .resume_delay_ms = delay},
             [id](Call& self, const Resumed& resumed) {
@@ -160,8 +164,11 @@ void rotate(const CallPtr& call) {
                                 .new_secret_hex = fields.text("new_secret_hex"),
                                 .grace_ms = call->services.options.secret_grace_ms};
   if (call->services.rotating.exchange(true)) {
-    throw Refusal{429, "resource_exhausted", "admin_rotate: one rotation at a time (max 1)",
-                  "Another rotation is running in this server: repeat the call when it has ended."};
+    throw Refusal{.status = 429,
+                  .code = "resource_exhausted",
+                  .error = "admin_rotate: one rotation at a time (max 1)",
+                  .detail = "Another rotation is running in this server: repeat the call when it has ended.",
+                  .retryable = true};
   }
   auto kid = request.new_kid;
   call->engine().post(std::move(request), [self = call, kid](Result<SecretRotated> rotated) {
@@ -184,7 +191,7 @@ constexpr Route kRoutes[] = {
      kSmallBody, read_token},
     {"POST", "/v1/executions/{id}/signal", "deliver_signal", Body::json, kMediumBody, deliver},
     {"GET", "/v1/executions/{id}/suspension", "describe_suspension", Body::none, kSmallBody, read_suspension},
-    {"POST", "/v1/executions/{id}/resume", "resume_execution", Body::json, kSmallBody, resume},
+    {"POST", "/v1/executions/{id}/resume", "resume_execution", Body::json_if_any, kSmallBody, resume},
     {"POST", "/v1/admin/rotate-waitpoint-secret", "rotate_waitpoint_secret", Body::json, kSmallBody, rotate},
 };
 

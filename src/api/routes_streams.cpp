@@ -164,7 +164,9 @@ void read_output(const CallPtr& call) {
   ReadOutput request;
   const auto& query = call->query;
   request.cursor = query.text("cursor").value_or("");
-  request.latest_attempt_only = query.text("attempts").value_or("all") == "latest";
+  const auto attempts = query.text("attempts").value_or("all");
+  if (attempts != "all" && attempts != "latest") refuse_input("query parameter attempts must be all or latest");
+  request.latest_attempt_only = attempts == "latest";
   request.count = read_limit(query, 100, 1, kMaxFrames);
   request.visibility = visibility_of(query);
   request.execution_id = id_of(call);

@@ -1,4 +1,5 @@
 // Health, metrics, and what is running here.
+#include "api/openapi.h"
 #include "api/routes.h"
 #include "flowfabric/version.h"
 
@@ -49,6 +50,10 @@ void version(const CallPtr& call) {
   call->reply(200, out.take());
 }
 
+void document(const CallPtr& call) {
+  call->reply(200, std::string(openapi_document()));
+}
+
 // ---- metrics ----------------------------------------------------------------------------------------------
 
 void append_engine(std::string& out, const EngineStats& stats) {
@@ -88,6 +93,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/livez", "livez", Body::none, kSmallBody, alive},
     {"GET", "/readyz", "readyz", Body::none, kSmallBody, ready},
     {"GET", "/v1/version", "version", Body::none, kSmallBody, version},
+    {"GET", "/openapi.json", "openapi", Body::none, kSmallBody, document},
 };
 
 }  // namespace

@@ -14,14 +14,22 @@ constexpr const char* kStoreHelp =
 template <class Options>
 using Scenario = Result<BenchReport> (*)(BenchStore&, const Options&);
 
+int show(const Result<BenchReport>& measured, bool as_json) {
+  if (!measured) return report(measured.error());
+  fmt::print("{}", as_json ? to_json(*measured) + "\n" : to_table(*measured));
+  return 0;
+}
+
 template <class Options>
 int run(const Options& options, Scenario<Options> scenario) {
   auto store = BenchStore::open(options.store);
   if (!store) return report(store.error());
-  const auto measured = scenario(*store, options);
-  if (!measured) return report(measured.error());
-  fmt::print("{}", options.json ? to_json(*measured) + "\n" : to_table(*measured));
-  return 0;
+  return show(scenario(*store, options), options.json);
+}
+
+int run_lifecycle(const LifecycleOptions& options) {
+  if (options.store.starts_with("http")) return show(bench_lifecycle_over_http(options), options.json);
+  return run(options, bench_lifecycle);
 }
 
 // A scenario with the options that all of them have.
@@ -114,7 +122,10 @@ void add_bench(CLI::App& app, Action& chosen) {
   bench->require_subcommand(1);
   auto* lifecycle = bench->add_subcommand("lifecycle", "Submit, claim and complete tasks.");
   auto options = std::make_shared<LifecycleOptions>();
-  lifecycle->add_option("--store", options->store, kStoreHelp)->capture_default_str();
+  lifecycle
+      ->add_option("--store", options->store,
+                   std::string(kStoreHelp) + "; or http://host:port of a server, each worker being a connection")
+      ->capture_default_str();
   lifecycle->add_option("--tasks", options->tasks, "How many tasks")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}))
       ->capture_default_str();
@@ -128,7 +139,7 @@ void add_bench(CLI::App& app, Action& chosen) {
   lifecycle->add_flag("--limited", options->limited,
                       "Put every task under a budget and a quota policy that are never reached");
   lifecycle->add_flag("--json", options->json, "Print one JSON object");
-  lifecycle->callback([options, &chosen] { chosen = [options] { return run(*options, bench_lifecycle); }; });
+  lifecycle->callback([options, &chosen] { chosen = [options] { return run_lifecycle(*options); }; });
   add_flow_benches(*bench, chosen);
   add_suspend_bench(*bench, chosen);
   add_stream_bench(*bench, chosen);

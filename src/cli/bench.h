@@ -124,6 +124,8 @@ struct LifecycleOptions {
 };
 // Submit, claim and complete `tasks` tasks; afterwards every one must have been completed exactly once.
 Result<BenchReport> bench_lifecycle(BenchStore& store, const LifecycleOptions& options);
+// The same through a server, whose URL is `options.store`; in a lane of its own, and nothing is removed.
+Result<BenchReport> bench_lifecycle_over_http(const LifecycleOptions& options);
 
 struct FlowBenchOptions : BenchOptions {
   int nodes{10};                   // flow-chain

@@ -66,8 +66,7 @@ void Connection::no_deadline() {
   deadline_.store(SteadyTime::max(), std::memory_order_relaxed);
 }
 
-// ---- Steps and waits
-// ------------------------------------------------------------------------------------------
+// ---- Steps and waits --------------------------------------------------------------------------------------
 
 void Connection::go_on() {
   for (int steps = 0; phase_ != Phase::closed && step();) {
@@ -112,7 +111,7 @@ void Connection::wait() {
 void Connection::wait_readable() {
   if (std::exchange(waits_readable_, true)) return;
   // What TLS has read already does not make the socket readable once more.
-  if (may_have_more_) return post([this] { on_readable(); });
+  if (may_have_more_ && room_to_read() > 0) return post([this] { on_readable(); });
   socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const boost::system::error_code&) {
     self->happen([&] { self->on_readable(); });
   });
@@ -136,8 +135,7 @@ void Connection::wait_writable() {
   });
 }
 
-// ---- Reading
-// --------------------------------------------------------------------------------------------------
+// ---- Reading ----------------------------------------------------------------------------------------------
 
 std::size_t Connection::room_to_read() const {
   switch (phase_) {
@@ -269,8 +267,7 @@ bool Connection::skip_body() {
   return false;
 }
 
-// ---- Ending
-// ---------------------------------------------------------------------------------------------------
+// ---- Ending -----------------------------------------------------------------------------------------------
 
 void Connection::on_time_up() {
   if (!is_overdue(Clock::now())) return;  // something has happened just in time

@@ -20,8 +20,7 @@ bool says_close(const Response& response) {
 
 }  // namespace
 
-// ---- What comes from the handler, on any thread
-// ---------------------------------------------------------------
+// ---- What comes from the handler, on any thread -----------------------------------------------------------
 
 template <class Value>
 std::function<void(Value)> Connection::callback(void (Connection::*arrives)(std::uint64_t, Value)) {
@@ -58,8 +57,7 @@ void Connection::piece_arrives(std::uint64_t ticket, Piece piece) {
   if (ticket == ticket_ && phase_ == Phase::streaming && !piece_) piece_ = std::move(piece);
 }
 
-// ---- Answers
-// --------------------------------------------------------------------------------------------------
+// ---- Answers ----------------------------------------------------------------------------------------------
 
 void Connection::hand_over() {
   phase_ = Phase::answering;
@@ -108,6 +106,7 @@ void Connection::respond(Response response) {
   is_event_stream_ = response.content_type.starts_with("text/event-stream");
   // A client that has ended cannot be seen to go away: it gets no stream.
   if (!has_body || has_ended_) abandon_source();
+  if (source_ == nullptr && exchange_ != nullptr) exchange_->on_abandoned = nullptr;  // nobody waits any more
   phase_ = Phase::sending;
   set_deadline(edge_.options.body_timeout);
 }
@@ -175,8 +174,7 @@ void Connection::end_stream() {
 
 void Connection::finish_answer() {
   if (std::exchange(is_in_flight_, false)) --edge_.in_flight;
-  // It may hold the exchange itself.
-  if (exchange_ != nullptr) exchange_->on_abandoned = nullptr;
+  if (exchange_ != nullptr) exchange_->on_abandoned = nullptr;  // it may hold the exchange itself
   exchange_.reset();
   if (closes_) return linger();
   if (body_.is_done()) return begin_request();

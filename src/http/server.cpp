@@ -143,8 +143,7 @@ void Server::Impl::run() {
   }
 }
 
-// ---- New connections
-// ------------------------------------------------------------------------------------------
+// ---- New connections --------------------------------------------------------------------------------------
 
 void Server::Impl::accept() {
   acceptor.async_accept(asio::make_strand(io), [this](const error_code& error, Connection::Socket socket) {
@@ -201,8 +200,7 @@ void Server::Impl::turn_away(Connection::Socket& socket) {
   discard_input(socket.native_handle(), 64u << 10);
 }
 
-// ---- Time
-// -----------------------------------------------------------------------------------------------------
+// ---- Time -------------------------------------------------------------------------------------------------
 
 void Server::Impl::look_after_all() {
   tick.expires_after(kTick);
@@ -216,8 +214,7 @@ void Server::Impl::look_after_all() {
   });
 }
 
-// ---- The end
-// --------------------------------------------------------------------------------------------------
+// ---- The end ----------------------------------------------------------------------------------------------
 
 bool Server::Impl::drain(SteadyTime until) {
   edge.begin_closing();

@@ -76,8 +76,7 @@ class PlainTransport final : public Transport {
   int error_{0};
 };
 
-// ---- OpenSSL reads and writes through this: its own sockets raise SIGPIPE
-// -------------------------------------
+// ---- OpenSSL reads and writes through this: its own sockets raise SIGPIPE ---------------------------------
 
 struct Wire {
   int socket;

@@ -226,8 +226,7 @@ TEST(HttpClient, TakesNoLargerAnswersThanAllowed) {
   EXPECT_TRUE(answer.error().advice.contains("larger than 9")) << answer.error().advice;
 }
 
-// ---- Streams
-// --------------------------------------------------------------------------------------------------
+// ---- Streams ----------------------------------------------------------------------------------------------
 
 TEST(HttpClient, TellsAStreamAsItComes) {
   ScriptedServer server(
@@ -271,8 +270,7 @@ TEST(HttpClient, AStreamThatIsRefusedOrCutOffIsAnError) {
   EXPECT_EQ(told, "one");
 }
 
-// ---- URLs
-// -----------------------------------------------------------------------------------------------------
+// ---- URLs -------------------------------------------------------------------------------------------------
 
 TEST(HttpClient, ReadsUrls) {
   const auto plain = parse_url("http://some.host");

@@ -43,10 +43,12 @@ struct Held {
   std::function<void(Response)> answer;
 };
 
-// Says what it was asked, unless there is a route for the path. Bodies have up to kMaxBody bytes.
+// Says what it was asked, unless there is a route for the path. Bodies have up to kMaxBody bytes,
+// those to /big up to kBigBody.
 class TestHandler : public Handler {
  public:
   static constexpr std::size_t kMaxBody = 100;
+  static constexpr std::size_t kBigBody = 4u << 20;
   using Route = std::function<void(std::shared_ptr<Exchange>, std::function<void(Response)>)>;
 
   void route(const std::string& path, Route route) {
@@ -81,7 +83,7 @@ class TestHandler : public Handler {
   Admission admit(const Request& head) override {
     if (head.path == "/refused") return {.refusal = Response{.status = 401, .body = "who are you"}};
     if (head.path == "/admit-throws") throw std::runtime_error("admit");
-    return {.max_body = kMaxBody};
+    return {.max_body = head.path == "/big" ? kBigBody : kMaxBody};
   }
   void handle(std::shared_ptr<Exchange> exchange, std::function<void(Response)> answer) override {
     if (const auto route = route_of(exchange->request.path))
@@ -214,6 +216,10 @@ class RawClient {
     while (buffer_.size() < length && read_more()) {
     }
     return answer + take(std::min(length, buffer_.size()));
+  }
+  bool was_reset() {
+    pollfd one{socket_, 0, 0};
+    return ::poll(&one, 1, 0) > 0 && (one.revents & POLLERR) != 0;
   }
   // Nothing has come and nothing was closed, so far.
   bool is_quiet() {

@@ -22,8 +22,7 @@ class HttpClosingTest : public HttpServerTest {
   const std::shared_ptr<TestSource> source_ = std::make_shared<TestSource>();
 };
 
-// ---- Streams
-// --------------------------------------------------------------------------------------------------
+// ---- Streams ----------------------------------------------------------------------------------------------
 
 TEST_F(HttpClosingTest, StreamsPieceByPiece) {
   start_streaming();
@@ -103,8 +102,7 @@ TEST_F(HttpClosingTest, AStreamForAClientThatHasGoneIsAbandoned) {
   EXPECT_TRUE(eventually([&] { return source_->abandoned == 1; }));
 }
 
-// ---- Clients that go away
-// -------------------------------------------------------------------------------------
+// ---- Clients that go away ---------------------------------------------------------------------------------
 
 TEST_F(HttpClosingTest, AHandlerIsToldThatItsClientIsGone) {
   start();
@@ -152,8 +150,7 @@ TEST_F(HttpClosingTest, AnAnsweredRequestIsNotAbandoned) {
   EXPECT_EQ(handler_.abandoned, 0);
 }
 
-// ---- Servers that close
-// ---------------------------------------------------------------------------------------
+// ---- Servers that close -----------------------------------------------------------------------------------
 
 TEST_F(HttpClosingTest, DrainingClosesWhatIsIdleAndAcceptsNothingMore) {
   start();

@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
+#include <ctime>
+
 #include "unit/http_fixture.h"
 
 namespace flowfabric::http {
@@ -20,8 +22,7 @@ std::string chunked(const std::string& chunks) {
   return "POST /p HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks;
 }
 
-// ---- Sizes
-// ----------------------------------------------------------------------------------------------------
+// ---- Sizes ------------------------------------------------------------------------------------------------
 
 TEST_F(HttpLimitsTest, RequestLinesHaveALimit) {
   start({.max_request_line = 1000});
@@ -94,8 +95,19 @@ TEST_F(HttpLimitsTest, AClientThatSendsALargeBodyReadsWhyItIsRefused) {
   sender.join();
 }
 
-// ---- Time
-// -----------------------------------------------------------------------------------------------------
+TEST_F(HttpLimitsTest, ARefusedClientMayFinishWhatItSaysAndCostsNothing) {
+  start();
+  const auto client = connect();
+  client->send(std::string(32u << 10, 'x'));
+  EXPECT_TRUE(client->read_to_end().starts_with("HTTP/1.1 431 "));
+  client->send("and more");
+  const auto before = std::clock();
+  std::this_thread::sleep_for(300ms);
+  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 10) << "all threads together";
+  EXPECT_FALSE(client->was_reset());
+}
+
+// ---- Time -------------------------------------------------------------------------------------------------
 
 TEST_F(HttpLimitsTest, AHeaderSectionThatDoesNotEndIsRefused) {
   start({.header_timeout = 400ms});
@@ -152,12 +164,12 @@ TEST_F(HttpLimitsTest, IdleConnectionsAreClosed) {
 }
 
 TEST_F(HttpLimitsTest, AHandlerMayTakeItsTime) {
-  start({.header_timeout = 400ms, .body_timeout = 400ms, .idle_timeout = 400ms});
+  start({.header_timeout = 300ms, .body_timeout = 300ms, .idle_timeout = 300ms});
   handler_.hold("/slow");
   const auto client = connect();
   client->send("POST /slow HTTP/1.1\r\nContent-Length: 4\r\n\r\n").send("body");
   const auto held = handler_.next_held();
-  std::this_thread::sleep_for(900ms);
+  std::this_thread::sleep_for(700ms);
   EXPECT_TRUE(client->is_quiet());
   EXPECT_FALSE(held.exchange->abandoned);
   held.answer({.body = "done"});
@@ -174,8 +186,7 @@ TEST_F(HttpLimitsTest, AClientThatDoesNotReadIsCutOff) {
   EXPECT_EQ(server_->stats().in_flight, 0u);
 }
 
-// ---- Numbers
-// --------------------------------------------------------------------------------------------------
+// ---- Numbers ----------------------------------------------------------------------------------------------
 
 TEST_F(HttpLimitsTest, TooManyConnectionsAreTurnedAway) {
   start({.max_connections = 2});
@@ -216,8 +227,7 @@ TEST_F(HttpLimitsTest, GoesOnAcceptingAfterRunningOutOfFileDescriptors) {
   EXPECT_EQ(body_of(client->read_answer()), "GET /late ");
 }
 
-// ---- Starting
-// -------------------------------------------------------------------------------------------------
+// ---- Starting ---------------------------------------------------------------------------------------------
 
 TEST_F(HttpLimitsTest, SaysWhyItCannotListen) {
   start();

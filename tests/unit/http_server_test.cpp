@@ -20,8 +20,7 @@ std::string chunked(const std::string& chunks, const std::string& headers = "") 
   return "POST /p HTTP/1.1\r\nHost: x\r\n" + headers + "Transfer-Encoding: chunked\r\n\r\n" + chunks;
 }
 
-// ---- Requests and answers
-// -------------------------------------------------------------------------------------
+// ---- Requests and answers ---------------------------------------------------------------------------------
 
 TEST_F(HttpServerTest, AnswersOneRequestAfterTheOtherOnAConnection) {
   start();
@@ -232,8 +231,7 @@ TEST_F(HttpServerTest, SurvivesAHandlerThatThrows) {
   EXPECT_EQ(handler_.log().size(), 4u);
 }
 
-// ---- Bodies
-// ---------------------------------------------------------------------------------------------------
+// ---- Bodies -----------------------------------------------------------------------------------------------
 
 TEST_F(HttpServerTest, ReadsBodiesHoweverTheyAreCut) {
   start();
@@ -295,8 +293,7 @@ TEST_F(HttpServerTest, RefusesWithoutReadingALargeBodyAndCloses) {
   EXPECT_EQ(body_of(answer), "who are you");
 }
 
-// ---- What is malformed
-// ----------------------------------------------------------------------------------------
+// ---- What is malformed ------------------------------------------------------------------------------------
 
 TEST_F(HttpServerTest, RefusesWhatIsNotHttp) {
   start();

@@ -80,6 +80,21 @@ TEST_F(HttpTlsTest, MovesLargeThingsBothWays) {
   EXPECT_EQ((*client)->send({.path = "/next"})->body, "GET /next ");
 }
 
+// What TLS has read from the socket and holds back must not be waited for.
+TEST_F(HttpTlsTest, MovesBodiesOfEverySize) {
+  make_certificate("one");
+  start(with_certificate("one"));
+  const auto client = connect_trusting("one");
+  ASSERT_TRUE(client);
+  for (const std::size_t size : {16u << 10, 32u << 10, 48u << 10, 64u << 10, 65000u, 1u << 20}) {
+    const std::string body(size, 'x');
+    const auto answer = (*client)->send({.method = "POST", .path = "/big", .body = body});
+    ASSERT_TRUE(answer) << size << ": " << answer.error().to_string();
+    EXPECT_TRUE(answer->body == "POST /big " + body) << size;
+  }
+  EXPECT_EQ(server_->stats().accepted, 1u);
+}
+
 TEST_F(HttpTlsTest, AClientMistrustsWhomItDoesNotKnow) {
   make_certificate("one");
   make_certificate("other");

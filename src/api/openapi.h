@@ -1,0 +1,10 @@
+// The description of all routes (openapi.json), as a part of the program.
+#pragma once
+
+#include <string_view>
+
+namespace flowfabric::api {
+
+std::string_view openapi_document();
+
+}  // namespace flowfabric::api

@@ -1,0 +1,309 @@
+// Suspensions, waitpoints, their tokens and the secrets that sign them, over HTTP (07 §5.4, §5.13; 03 §3.4,
+// §7, §9, §11; 09 §1, §5).
+#include "suspension_support.h"
+
+namespace flowfabric::tests {
+namespace {
+
+using Names = std::vector<std::string>;
+
+constexpr const char* kNobody = "/v1/executions/{fp:16}:0b6d7a52-6f0e-4c1e-9f5e-2b9a64d1c0ff";
+
+class HttpWaitpoints : public HttpSuspensionTest {};
+INSTANTIATE_TEST_SUITE_P(EveryStore, HttpWaitpoints, kHttpStores, http_store_name);
+
+// ---- pending waitpoints ----
+
+TEST_P(HttpWaitpoints, AreListed) {
+  const auto waiting = suspended(under(by_name("approve")));
+  const auto listed = get(waiting.path("/pending-waitpoints"));
+  EXPECT_EQ(listed.status, 200);
+  ASSERT_EQ(listed.size(""), 1u);
+  EXPECT_EQ(listed.keys("/0"),
+            (Names{"activated_at", "created_at", "execution_id", "required_signal_names", "state",
+                   "token_fingerprint", "token_kid", "waitpoint_id", "waitpoint_key"}))
+      << "no expires_at";
+  EXPECT_EQ(listed.at("/0/waitpoint_id"), waiting.waitpoint_id);
+  EXPECT_EQ(listed.at("/0/waitpoint_key"), "gate");
+  EXPECT_EQ(listed.at("/0/state"), "active");
+  EXPECT_EQ(listed.at("/0/required_signal_names"), R"(["approve"])");
+  EXPECT_EQ(listed.at("/0/execution_id"), waiting.task.execution_id);
+  const auto colon = waiting.token.find(':');
+  EXPECT_EQ(listed.at("/0/token_kid"), waiting.token.substr(0, colon));
+  EXPECT_EQ(listed.at("/0/token_fingerprint"), waiting.token.substr(colon + 1, 16));
+  EXPECT_FALSE(contains(listed.body, waiting.token.substr(colon + 1))) << "never the token";
+  for (const auto* time : {"created_at", "activated_at"}) {
+    EXPECT_FALSE(contains(listed.body, "\"" + std::string(time) + "\":\"")) << "an integer";
+    EXPECT_GT(std::stoll(listed.at("/0/" + std::string(time))), 0);
+  }
+  EXPECT_EQ(listed.header("deprecation"), "");
+}
+
+TEST_P(HttpWaitpoints, AreListedAsTheyAre) {
+  const auto task = running();
+  EXPECT_EQ(get("/v1/executions/" + task.execution_id + "/pending-waitpoints").body, "[]");
+  const auto early = pending(task, R"(,"expires_in_ms":60000)");
+  EXPECT_EQ(early.waitpoint_key, "wpk:" + early.waitpoint_id);
+  const auto listed = get(early.path("/pending-waitpoints"));
+  EXPECT_EQ(listed.at("/0/state"), "pending");
+  EXPECT_EQ(listed.at("/0/required_signal_names"), "[]");
+  EXPECT_FALSE(listed.has("/0/activated_at")) << "omitted";
+  EXPECT_EQ(std::stoll(listed.at("/0/expires_at")) - std::stoll(listed.at("/0/created_at")), 60'000);
+  const auto operator_only = suspended(under("\"OperatorOnly\""));
+  EXPECT_EQ(get(operator_only.path("/pending-waitpoints")).at("/0/required_signal_names"),
+            R"(["__operator_only__"])");
+  const auto any = suspended(R"(,"timeout_ms":3600000)");
+  EXPECT_EQ(get(any.path("/pending-waitpoints")).at("/0/required_signal_names"), "[]");
+  EXPECT_TRUE(get(any.path("/pending-waitpoints")).has("/0/expires_at"));
+  deliver(any);
+  EXPECT_EQ(get(any.path("/pending-waitpoints")).body, "[]") << "closed";
+}
+
+TEST_P(HttpWaitpoints, AreListedInOrderAndPageByPage) {
+  const auto task = running();
+  for (int i = 0; i < 3; ++i) pending(task, R"(,"expires_in_ms":60000)");
+  const auto path = "/v1/executions/" + task.execution_id + "/pending-waitpoints";
+  const auto all = get(path);
+  ASSERT_EQ(all.size(""), 3u);
+  EXPECT_LT(all.at("/0/waitpoint_id"), all.at("/1/waitpoint_id"));
+  EXPECT_LT(all.at("/1/waitpoint_id"), all.at("/2/waitpoint_id"));
+  const auto first = get(path + "?limit=2");
+  EXPECT_EQ(first.size(""), 2u);
+  EXPECT_TRUE(contains(first.header("link"), all.at("/1/waitpoint_id"))) << first.header("link");
+  const auto rest = get(path + "?limit=2&after=" + all.at("/1/waitpoint_id"));
+  ASSERT_EQ(rest.size(""), 1u);
+  EXPECT_EQ(rest.at("/0/waitpoint_id"), all.at("/2/waitpoint_id"));
+  EXPECT_EQ(rest.header("link"), "");
+  EXPECT_EQ(get(path + "?after=x").status, 400);
+  EXPECT_EQ(get(path + "?limit=x").status, 400);
+}
+
+TEST_P(HttpWaitpoints, OfNobodyAreNotFound) {
+  EXPECT_EQ(said(get(std::string(kNobody) + "/pending-waitpoints")), "404 not found: execution");
+  EXPECT_EQ(get("/v1/executions/nonsense/pending-waitpoints").status, 400);
+}
+
+// ---- tokens ----
+
+TEST_P(HttpWaitpoints, TellTheirToken) {
+  const auto waiting = suspended();
+  const auto told = get(waiting.token_path());
+  EXPECT_EQ(told.status, 200);
+  EXPECT_EQ(told.body, R"({"token":")" + waiting.token + "\"}");
+  EXPECT_EQ(told.header("cache-control"), "no-store");
+  EXPECT_EQ(waiting.token.size() - waiting.token.find(':'), 65u) << "64 hex digits";
+  const auto early = pending(running(), R"(,"expires_in_ms":60000)");
+  EXPECT_EQ(get(early.token_path()).at("/token"), early.token) << "a pending one too";
+}
+
+TEST_P(HttpWaitpoints, TellNoTokenThatIsNotTheirs) {
+  auto closed = suspended();
+  auto theirs = suspended();
+  const auto other = suspended();
+  deliver(closed);
+  theirs.waitpoint_id = other.waitpoint_id;
+  const std::string unknown = "/waitpoints/22222222-2222-4222-8222-222222222222/token";
+  for (const auto& path :
+       {closed.token_path(), theirs.token_path(), other.path(unknown), kNobody + unknown}) {
+    const auto missing = get(path);
+    EXPECT_EQ(said(missing), "404 waitpoint token not found (consumed, expired, or unknown id)") << path;
+    EXPECT_EQ(missing.header("cache-control"), "no-store") << path;
+  }
+  EXPECT_EQ(get(other.path("/waitpoints/nonsense/token")).status, 400);
+  EXPECT_EQ(get("/v1/executions/nonsense" + unknown).status, 400);
+}
+
+TEST_P(HttpWaitpoints, ThatExpiredTellNoToken) {
+  const auto early = pending(running(), R"(,"expires_in_ms":1)");
+  EXPECT_TRUE(eventually([&] { return get(early.token_path()).status == 404; }));
+}
+
+// ---- suspending ----
+
+TEST_P(HttpWaitpoints, AreMadeBySuspending) {
+  const auto task = running();
+  const auto answer =
+      report("suspend", task,
+             R"(,"reason_code":"WaitingForApproval","timeout_ms":3600000,"timeout_behavior":"escalate")" +
+                 under(by_name("approve")));
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(answer.keys(), (Names{"outcome", "suspension_id", "waitpoints"}));
+  EXPECT_EQ(answer.at("/outcome"), "suspended");
+  ASSERT_EQ(answer.size("/waitpoints"), 1u);
+  EXPECT_EQ(answer.keys("/waitpoints/0"), (Names{"token", "waitpoint_id", "waitpoint_key"}));
+  EXPECT_EQ(answer.at("/waitpoints/0/waitpoint_key"), "gate") << "as the condition names it";
+  const auto again = report("suspend", task, under(by_name("approve")));
+  EXPECT_EQ(again.body, answer.body) << "the lost answer";
+  const auto seen = get("/v1/executions/" + task.execution_id);
+  EXPECT_EQ(seen.at("/public_state"), "suspended");
+  EXPECT_EQ(seen.at("/state_vector/blocking_reason"), "waiting_for_approval");
+}
+
+TEST_P(HttpWaitpoints, AreAsTheWorkerNamesThem) {
+  const std::string id = "22222222-2222-4222-8222-222222222222";
+  const auto answer = report(
+      "suspend", running(),
+      R"(,"suspension_id":"33333333-3333-4333-8333-333333333333","waitpoints":[{"Fresh":{"waitpoint_id":")" +
+          id + R"(","waitpoint_key":"a"}},{"fresh":{"waitpoint_key":"b"}}],"reason_code":"step_boundary",)" +
+          R"("requested_by":"Policy","resume_condition":{"Composite":{"kind":"AllOf","members":[)" +
+          by_name("x", "a") + "," + by_name("y", "b") + "]}}");
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(answer.at("/suspension_id"), "33333333-3333-4333-8333-333333333333");
+  EXPECT_EQ(answer.at("/waitpoints/0/waitpoint_id"), id);
+  EXPECT_EQ(answer.at("/waitpoints/1/waitpoint_key"), "b");
+  const auto used = report("suspend", running(), R"(,"waitpoints":[{"waitpoint_id":")" + id + R"("}])");
+  EXPECT_EQ(said(used),
+            "409 waitpoint_already_exists: WaitpointAlreadyExists (waitpoint_already_exists, final)");
+}
+
+TEST_P(HttpWaitpoints, AreNotMadeForAConditionThatCannotBe) {
+  const auto task = running();
+  const auto composite = [](const std::string& body) { return under(R"({"Composite":)" + body + "}"); };
+  for (const auto& [keys, text] : std::vector<std::pair<std::string, std::string>>{
+           {R"(,"waitpoints":[])", "waitpoints_empty"},
+           {R"(,"waitpoints":[{"waitpoint_key":"other"}])" + under(by_name("x")), "waitpoint_key_mismatch"},
+           {under("\"TimeoutOnly\""), "timeout_only_without_deadline"},
+           {under(by_name("")), "empty signal name"},
+           {R"(,"timeout_at":1)", "timeout_at_in_past"},
+           {composite(R"({"kind":"AllOf","members":[]})"), "allof_empty_members"},
+           {composite(R"({"kind":"Count","n":0,"count_kind":"DistinctSignals","waitpoints":["a"]})"),
+            "count_n_zero"}}) {
+    const auto refused = report("suspend", task, keys);
+    EXPECT_EQ(refused.status, 400) << keys << refused.body;
+    EXPECT_EQ(refused.at("/code"), "invalid_input") << keys;
+    EXPECT_TRUE(contains(refused.at("/error"), text)) << refused.body;
+  }
+  for (const auto* keys : {R"(,"reason_code":"Tired")", R"(,"timeout_ms":1,"timeout_at":1)",
+                           R"(,"timeout_ms":"1")", R"(,"waitpoints":{})"}) {
+    expect_shape_refused(report("suspend", task, keys), keys);
+  }
+  EXPECT_EQ(report("complete", task).status, 200) << "it still runs";
+}
+
+TEST_P(HttpWaitpoints, EndWithTheirTime) {
+  const auto fails = suspended(R"(,"timeout_ms":1)");
+  EXPECT_EQ(get(fails.path("/wait?wait_ms=20000")).at("/public_state"), "failed");
+  EXPECT_EQ(get(fails.path("/pending-waitpoints")).body, "[]");
+  const auto resumes = suspended(R"(,"timeout_ms":1,"timeout_behavior":"AutoResumeWithTimeoutSignal")");
+  const auto claim = post("/v1/tasks/claim", R"({"worker_id":"w","wait_ms":20000})");
+  EXPECT_EQ(claim.at("/tasks/0/execution_id"), resumes.task.execution_id);
+  EXPECT_EQ(claim.at("/tasks/0/resume_signals/0/signal_name"), "timeout");
+}
+
+// ---- suspensions ----
+
+TEST_P(HttpWaitpoints, AreShownWithTheirSuspension) {
+  const auto task = running();
+  const auto answer =
+      report("suspend", task,
+             R"(,"reason_code":"waiting_for_callback","timeout_ms":3600000,"timeout_behavior":"Cancel")" +
+                 under(by_name("approve")));
+  const auto waiting = HttpSuspensionTest::waiting(task, answer, "/waitpoints/0");
+  deliver(waiting, "other", R"(,"payload_json":{"n":1})");
+  const auto seen = get(waiting.path("/suspension"));
+  EXPECT_EQ(seen.status, 200);
+  EXPECT_EQ(seen.at("/suspension_id"), answer.at("/suspension_id"));
+  EXPECT_EQ(seen.at("/reason_code"), "waiting_for_callback");
+  EXPECT_EQ(seen.at("/requested_by"), "worker");
+  EXPECT_EQ(seen.at("/timeout_behavior"), "cancel");
+  EXPECT_GT(std::stoll(seen.at("/timeout_at")), std::stoll(seen.at("/suspended_at")));
+  EXPECT_EQ(seen.at("/resume_condition/Single/waitpoint_key"), "gate");
+  EXPECT_EQ(seen.at("/resume_condition/Single/matcher/ByName"), "approve");
+  EXPECT_EQ(seen.at("/waitpoints"), get(waiting.path("/pending-waitpoints")).at(""));
+  ASSERT_EQ(seen.size("/signals"), 1u);
+  EXPECT_EQ(seen.at("/signals/0/signal_name"), "other");
+  EXPECT_EQ(seen.at("/signals/0/payload"), R"({"n":1})");
+  EXPECT_FALSE(contains(seen.body, waiting.token)) << "never the token";
+  EXPECT_EQ(get(suspended().path("/suspension")).at("/timeout_at"), "null");
+}
+
+TEST_P(HttpWaitpoints, AreNotShownWhenNothingIsSuspended) {
+  const auto waiting = suspended();
+  deliver(waiting);
+  for (const auto& path : {waiting.path("/suspension"), "/v1/executions/" + submitted() + "/suspension"}) {
+    const auto missing = get(path);
+    EXPECT_EQ(said(missing), "404 not found: suspension");
+    EXPECT_EQ(missing.at("/code"), "suspension_not_found");
+  }
+  EXPECT_EQ(said(get(std::string(kNobody) + "/suspension")), "404 not found: execution");
+}
+
+// ---- operators ----
+
+TEST_P(HttpWaitpoints, AreClosedByAnOperator) {
+  const auto waiting = suspended(under("\"OperatorOnly\""));
+  const auto resumed = post(waiting.path("/resume"), R"({"reason":"looked at it"})");
+  EXPECT_EQ(resumed.status, 200);
+  EXPECT_EQ(resumed.body,
+            R"({"execution_id":")" + waiting.task.execution_id + R"(","public_state":"waiting"})");
+  EXPECT_EQ(get(waiting.path("/pending-waitpoints")).body, "[]");
+  EXPECT_EQ(deliver(waiting).status, 409) << "its token is of no use";
+  const auto claim = post("/v1/tasks/claim", R"({"worker_id":"w"})");
+  EXPECT_EQ(claim.at("/tasks/0/claim"), "resumed");
+  EXPECT_EQ(claim.size("/tasks/0/resume_signals"), 0u);
+  const auto again = post(waiting.path("/resume"), "{}");
+  EXPECT_EQ(said(again), "409 state_conflict: ExecutionNotSuspended (state_conflict, final)");
+  EXPECT_EQ(again.at("/code"), "execution_not_suspended");
+  EXPECT_EQ(said(post(std::string(kNobody) + "/resume", "{}")), "404 not found: execution");
+}
+
+// ---- secrets ----
+
+class HttpSecrets : public HttpSuspensionTest {
+ protected:
+  Reply rotate(const std::string& kid, const std::string& hex) {
+    return post("/v1/admin/rotate-waitpoint-secret",
+                R"({"new_kid":")" + kid + R"(","new_secret_hex":")" + hex + "\"}");
+  }
+};
+INSTANTIATE_TEST_SUITE_P(EveryStore, HttpSecrets, kHttpStores, http_store_name);
+
+const std::string kSecret = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+TEST_P(HttpSecrets, AreRotated) {
+  EXPECT_EQ(suspended().token.substr(0, 3), "k1:");
+  for (int i = 0; i < 2; ++i) {
+    const auto rotated = rotate("k2", kSecret);
+    EXPECT_EQ(rotated.status, 200) << i;
+    EXPECT_EQ(rotated.body, R"({"rotated":1,"failed":[],"new_kid":"k2"})") << i;
+  }
+  EXPECT_EQ(suspended().token.substr(0, 3), "k2:");
+}
+
+TEST_P(HttpSecrets, KeepTheirName) {
+  rotate("k2", kSecret);
+  const auto conflict = rotate("k2", kSecret.substr(2));
+  EXPECT_EQ(said(conflict), R"(409 rotation_conflict: RotationConflict("k2") (rotation_conflict, final))");
+  EXPECT_FALSE(contains(conflict.body, kSecret.substr(2)));
+  EXPECT_EQ(rotate("k2", kSecret).status, 200) << "the first stands";
+}
+
+// The token of a known secret, id and waitpoint can be computed elsewhere (03 §3.1).
+TEST_P(HttpSecrets, SignAsTheReferenceDoes) {
+  rotate("kid-x", std::string(62, '0') + "01");
+  submitted(R"(,"execution_id":"{fp:12}:11111111-1111-4111-8111-111111111111")");
+  const auto answer = report("suspend", claimed(),
+                             R"(,"waitpoints":[{"waitpoint_id":"22222222-2222-4222-8222-222222222222"}])");
+  EXPECT_EQ(answer.at("/waitpoints/0/token"),
+            "kid-x:82a028aeaf8ee72bc645a74977bc3c479a00aeda94ac8ab08f8937db2d24e106");
+}
+
+TEST_P(HttpSecrets, ThatAreNoneAreRefused) {
+  for (const auto* kid : {"", "a:b"}) {
+    const auto refused = rotate(kid, kSecret);
+    EXPECT_EQ(refused.status, 400) << kid;
+    EXPECT_EQ(refused.at("/code"), "invalid_kid") << kid;
+  }
+  for (const auto* hex : {"", "abc", "zz11"}) {
+    const auto refused = rotate("k2", hex);
+    EXPECT_EQ(refused.status, 400) << hex;
+    EXPECT_EQ(refused.at("/code"), "invalid_secret_hex") << hex;
+  }
+  for (const auto* body : {"{}", R"({"new_kid":"k2"})", R"({"new_kid":5,"new_secret_hex":"00"})", "[]"}) {
+    expect_shape_refused(post("/v1/admin/rotate-waitpoint-secret", body), body);
+  }
+  EXPECT_EQ(suspended().token.substr(0, 3), "k1:");
+}
+
+}  // namespace
+}  // namespace flowfabric::tests
