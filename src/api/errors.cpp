@@ -96,19 +96,35 @@ void write_tail(JsonWriter& out, const std::string& detail, std::string_view req
 
 }  // namespace
 
+namespace {
+
+// What to do; and what it is about, where the text does not say it.
+std::string advice(const Error& error, const std::string& text) {
+  if (error.detail.empty() || text.find(error.detail) != std::string::npos) return error.advice;
+  if (error.advice.empty()) return error.detail;
+  return fmt::format("{} ({})", error.advice, error.detail);
+}
+
+}  // namespace
+
 std::string error_body(const Error& error, std::string_view request_id, bool with_status) {
   const auto& info = error_info(error.code);
+  const auto text = error_text(error);
   JsonWriter out;
-  out.object().field("error", error_text(error)).field("code", info.name);
+  out.object().field("error", text).field("code", info.name);
   if (!info.http_kind.empty()) out.field("kind", info.http_kind);
   out.field_if("retryable", info.http_retryable);
-  write_tail(out, error.advice, request_id, with_status ? std::optional(info.http_status) : std::nullopt);
+  write_tail(out, advice(error, text), request_id,
+             with_status ? std::optional(info.http_status) : std::nullopt);
   return out.take();
 }
 
 std::string error_body(const Refusal& refusal, std::string_view request_id, bool with_status) {
   JsonWriter out;
-  out.object().field("error", refusal.error).field("code", refusal.code).field_if("retryable", refusal.retryable);
+  out.object()
+      .field("error", refusal.error)
+      .field("code", refusal.code)
+      .field_if("retryable", refusal.retryable);
   write_tail(out, refusal.detail, request_id, with_status ? std::optional(refusal.status) : std::nullopt);
   return out.take();
 }

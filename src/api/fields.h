@@ -107,7 +107,8 @@ class Fields {
     std::map<std::string, Number> all;
     if (const auto value = find_any(key)) {
       for (const auto item : as_object(key, *value)) {
-        all.insert_or_assign(std::string(item.key()), as_number<Number>(key, item));
+        const bool is_new = all.emplace(item.key(), as_number<Number>(key, item)).second;
+        if (!is_new) refuse_shape(named(key) + " has a key that is there twice.");
       }
     }
     return all;

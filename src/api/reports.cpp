@@ -146,6 +146,17 @@ ResumePolicy read_resume_policy(const Fields& fields) {
   return policy;
 }
 
+// Any signal at its only waitpoint will do.
+void wait_for_any_signal(SuspendExecution& request) {
+  auto& waitpoints = request.waitpoints;
+  if (waitpoints.empty()) waitpoints.emplace_back();
+  if (waitpoints.size() > 1 || waitpoints[0].use_pending) {
+    refuse_shape("resume_condition is missing: it may be left out with one fresh waitpoint only.");
+  }
+  if (waitpoints[0].waitpoint_key.empty()) waitpoints[0].waitpoint_key = "resume";
+  request.resume_condition = {SingleSignal{.waitpoint_key = waitpoints[0].waitpoint_key}};
+}
+
 void suspend(const Report& report) {
   const auto& fields = report.fields;
   SuspendExecution request{.execution_id = report.execution_id, .fence = report.fence()};
@@ -155,10 +166,15 @@ void suspend(const Report& report) {
       const auto place = "waitpoints[" + std::to_string(request.waitpoints.size()) + "]";
       request.waitpoints.push_back(read_binding(Fields(item, fields.named(place))));
     }
+    if (request.waitpoints.empty()) {
+      refuse({ErrorCode::invalid_input, "waitpoints_empty",
+              "Give at least one waitpoint, or leave the key out."});
+    }
   }
-  if (const auto condition = fields.find("resume_condition")) {
+  if (const auto condition = fields.find("resume_condition"))
     request.resume_condition = unwrap(condition_from_json(condition->compact()));
-  }
+  else
+    wait_for_any_signal(request);
   if (const auto policy = fields.maybe_object("resume_policy")) {
     request.resume_policy = read_resume_policy(*policy);
   }

@@ -334,7 +334,7 @@ void cancel(const CallPtr& call) {
                    .attempt_id = fields.maybe_id<AttemptId>("attempt_id")};
   fields.maybe_number<std::int64_t>("now");
   const auto id = id_of(call);
-  if (named && request.execution_id != id) refuse_input("execution_id in the path and in the body differ");
+  if (named && request.execution_id != id) refuse_input("path execution_id does not match body execution_id");
   request.execution_id = id;
   call->run(std::move(request), [](Call& self, const Cancelled& cancelled) {
     JsonWriter out;

@@ -15,7 +15,7 @@ FlowId id_of(const CallPtr& call) {
 // The flow of the path; the body must name the same, if it names one.
 FlowId id_of(const CallPtr& call, const std::optional<FlowId>& named) {
   const auto id = id_of(call);
-  if (named && *named != id) refuse_input("flow_id in the path and in the body differ");
+  if (named && *named != id) refuse_input("path flow_id does not match body flow_id");
   return id;
 }
 
@@ -95,7 +95,7 @@ void apply_edge(const CallPtr& call) {
                     .downstream_execution_id = fields.id<ExecutionId>("downstream_execution_id")};
   // The edge has them since it was staged.
   fields.maybe_number<std::uint64_t>("graph_revision");
-  fields.maybe_text("dependency_kind");
+  if (fields.find_any("dependency_kind")) fields.text("dependency_kind");
   fields.maybe_text("data_passing_ref");
   fields.maybe_number<std::int64_t>("now");
   request.flow_id = id_of(call, named);
@@ -110,7 +110,8 @@ void apply_edge(const CallPtr& call) {
   });
 }
 
-void reply_cancellation(Call& self, const FlowCancellation& cancelled) {
+// `given`: the policy in the caller's words, which are said back to it.
+void reply_cancellation(Call& self, const FlowCancellation& cancelled, const std::string& given) {
   JsonWriter out;
   out.object();
   switch (cancelled.outcome) {
@@ -124,8 +125,8 @@ void reply_cancellation(Call& self, const FlowCancellation& cancelled) {
       out.key("PartiallyCancelled");
       break;
   }
-  out.object();
-  write_word(out, "cancellation_policy", cancelled.cancellation_policy);
+  const bool is_given = parse_cancellation_policy(given) == cancelled.cancellation_policy;
+  out.object().field("cancellation_policy", is_given ? given : enum_name(cancelled.cancellation_policy));
   const auto& members = cancelled.member_execution_ids;
   if (cancelled.outcome == CancelOutcome::scheduled) {
     out.field("member_count", static_cast<std::uint64_t>(members.size()));
@@ -143,13 +144,15 @@ void cancel(const CallPtr& call) {
   const auto fields = call->fields();
   const auto named = fields.maybe_id<FlowId>("flow_id");
   CancelFlow request{.flow_id = {}, .reason = fields.text("reason")};
-  request.cancellation_policy =
-      unwrap(parse_cancellation_policy(fields.text_or("cancellation_policy", "cancel_all")));
+  const auto policy = fields.text_or("cancellation_policy", "cancel_all");
+  request.cancellation_policy = unwrap(parse_cancellation_policy(policy));
   fields.maybe_number<std::int64_t>("now");
   request.wait = wait == "true" || wait == "1";
   request.wait_ms = wait_ms;
   request.flow_id = id_of(call, named);
-  call->run(std::move(request), reply_cancellation);
+  call->run(std::move(request), [policy](Call& self, const FlowCancellation& cancelled) {
+    reply_cancellation(self, cancelled, policy);
+  });
 }
 
 // ---- as a whole -------------------------------------------------------------------------------------------
@@ -357,7 +360,7 @@ void set_policy(const CallPtr& call) {
   const auto member = path_id<ExecutionId>("execution_id", call->segments[1]);
   const auto flow_id = id_of(call);
   call->run_long(SetJoinPolicy{.flow_id = flow_id, .downstream_execution_id = member, .policy = policy},
-                 [flow_id, member](Call& self, const JoinPolicySet&) {
+                 [flow_id, member, policy](Call& self, const JoinPolicySet&) {
                    const auto flow = unwrap(self.engine().call(DescribeFlow{flow_id}));
                    for (const auto& group : flow.edge_groups) {
                      if (group.downstream_execution_id != member) continue;
@@ -365,7 +368,10 @@ void set_policy(const CallPtr& call) {
                      write_group(out, group);
                      return self.reply(200, out.take());
                    }
-                   self.reply(Error{ErrorCode::execution_not_in_flow, "", "The flow has no such member."});
+                   // Nobody waits there yet.
+                   JsonWriter out;
+                   write_group(out, JoinSnapshot{.downstream_execution_id = member, .policy = policy});
+                   self.reply(200, out.take());
                  });
 }
 

@@ -155,7 +155,8 @@ constexpr Route kRoutes[] = {
     {"PUT", "/v1/workers/{worker_instance_id}", "register_worker", Body::json, kSmallBody, register_worker},
     {"POST", "/v1/workers/{worker_instance_id}/heartbeat", "heartbeat_worker", Body::ignored, kSmallBody,
      heartbeat},
-    {"DELETE", "/v1/workers/{worker_instance_id}", "mark_worker_dead", Body::json_if_any, kSmallBody, mark_dead},
+    {"DELETE", "/v1/workers/{worker_instance_id}", "mark_worker_dead", Body::json_if_any, kSmallBody,
+     mark_dead},
     {"GET", "/v1/leases/expired", "list_expired_leases", Body::none, kSmallBody, list_expired_leases},
 };
 

@@ -25,9 +25,10 @@ void list_waitpoints(const CallPtr& call) {
                http::Response response{.content_type = "application/json", .body = out.end().take()};
                if (page.next_cursor) {
                  response.headers.emplace_back(
-                     "link", fmt::format("</v1/executions/%7Bfp:{}%7D:{}/pending-waitpoints?after={}&limit={}>; "
-                                         "rel=\"next\"",
-                                         id.partition, id.uuid.to_string(), page.next_cursor->to_string(), limit));
+                     "link",
+                     fmt::format("</v1/executions/%7Bfp:{}%7D:{}/pending-waitpoints?after={}&limit={}>; "
+                                 "rel=\"next\"",
+                                 id.partition, id.uuid.to_string(), page.next_cursor->to_string(), limit));
                }
                self.reply(std::move(response));
              });
@@ -48,7 +49,8 @@ void read_token(const CallPtr& call) {
     const auto token = self->engine().call(ReadWaitpointToken{id, waitpoint_id});
     const bool missing = token ? !*token : error_info(token.error().code).kind == ErrorKind::not_found;
     if (missing) {
-      const Refusal refusal{404, "unknown_waitpoint", "not found: waitpoint",
+      const Refusal refusal{404, "unknown_waitpoint",
+                            "waitpoint token not found (consumed, expired, or unknown id)",
                             "No waitpoint of this execution with this id takes signals now."};
       return reply_unstored(*self, 404, error_body(refusal, self->request_id));
     }
@@ -91,7 +93,7 @@ void deliver(const CallPtr& call) {
   fields.maybe_number<std::int64_t>("now");
   request.execution_id = id_of(call);
   if (named && *named != request.execution_id)
-    refuse_input("execution_id in the path and in the body differ");
+    refuse_input("path execution_id does not match body execution_id");
   call->run(std::move(request), [](Call& self, const SignalDelivered& delivered) {
     JsonWriter out;
     out.object();
@@ -108,8 +110,9 @@ void deliver(const CallPtr& call) {
 // ---- suspensions ------------------------------------------------------------------------------------------
 
 void read_suspension(const CallPtr& call) {
-  call->read(DescribeSuspension{id_of(call)}, [](Call& self, const SuspensionView& suspension) {
-    if (suspension.closed_at) {
+  const auto id = id_of(call);
+  call->read(DescribeSuspension{id}, [id](Call& self, const SuspensionView& suspension) {
+    if (unwrap(self.engine().call(ReadState{id})) != PublicState::suspended) {
       return self.reply(Error{ErrorCode::suspension_not_found, "", "The execution is not suspended now."});
     }
     JsonWriter out;

@@ -165,7 +165,8 @@ void read_output(const CallPtr& call) {
   const auto& query = call->query;
   request.cursor = query.text("cursor").value_or("");
   const auto attempts = query.text("attempts").value_or("all");
-  if (attempts != "all" && attempts != "latest") refuse_input("query parameter attempts must be all or latest");
+  if (attempts != "all" && attempts != "latest")
+    refuse_input("query parameter attempts must be all or latest");
   request.latest_attempt_only = attempts == "latest";
   request.count = read_limit(query, 100, 1, kMaxFrames);
   request.visibility = visibility_of(query);
@@ -192,12 +193,12 @@ void read_summary(const CallPtr& call) {
                if (!summary) return self.reply(Error{ErrorCode::stream_not_found, "", "It has no summary."});
                JsonWriter out;
                out.object()
-                   .key("summary")
+                   .key("document")
                    .raw(summary->document_json)
                    .field("version", summary->version)
                    .field("patch_kind", summary->patch_kind)
-                   .field("first_applied_at", summary->first_applied_ms)
-                   .field("last_updated_at", summary->last_updated_ms)
+                   .field("first_applied_ms", summary->first_applied_ms)
+                   .field("last_updated_ms", summary->last_updated_ms)
                    .end();
                self.reply(200, out.take());
              });

@@ -123,8 +123,9 @@ void add_bench(CLI::App& app, Action& chosen) {
   auto* lifecycle = bench->add_subcommand("lifecycle", "Submit, claim and complete tasks.");
   auto options = std::make_shared<LifecycleOptions>();
   lifecycle
-      ->add_option("--store", options->store,
-                   std::string(kStoreHelp) + "; or http://host:port of a server, each worker being a connection")
+      ->add_option(
+          "--store", options->store,
+          std::string(kStoreHelp) + "; or http://host:port of a server, each worker being a connection")
       ->capture_default_str();
   lifecycle->add_option("--tasks", options->tasks, "How many tasks")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}))

@@ -1,4 +1,5 @@
-// The lifecycle over HTTP: every worker is one connection that submits, claims and completes, so many at once as
+// The lifecycle over HTTP: every worker is one connection that submits, claims and completes, so many at once
+// as
 // `--in-flight` says; one at a time with single calls.
 #include <fmt/format.h>
 
@@ -92,10 +93,11 @@ class HttpWorker {
   // What reports need of each: its id and its lease, as JSON.
   std::vector<std::string> claim() {
     std::vector<std::string> tasks;
-    const auto answer = post("/v1/tasks/claim",
-                             fmt::format(R"({{"worker_id":"{}","lanes":["{}"],"max_tasks":{},"wait_ms":100}})",
-                                         name_, shared_.lane, shared_.options.in_flight),
-                             start_latency);
+    const auto answer =
+        post("/v1/tasks/claim",
+             fmt::format(R"({{"worker_id":"{}","lanes":["{}"],"max_tasks":{},"wait_ms":100}})", name_,
+                         shared_.lane, shared_.options.in_flight),
+             start_latency);
     if (answer.empty()) return tasks;
     const auto parsed = api::Json::parse(answer);
     if (!parsed) return tasks;
@@ -118,8 +120,9 @@ class HttpWorker {
     for (const auto& keys : tasks) {
       body += (body.empty() ? "" : ",") + std::string(R"({"op":"complete","result":"done")") + keys + "}";
     }
-    const auto answer = is_single() ? post("/v1/tasks/complete", body, complete_latency)
-                                    : post("/v1/tasks/report", R"({"reports":[)" + body + "]}", complete_latency);
+    const auto answer = is_single()
+                            ? post("/v1/tasks/complete", body, complete_latency)
+                            : post("/v1/tasks/report", R"({"reports":[)" + body + "]}", complete_latency);
     if (!answer.empty()) shared_.completed += static_cast<std::int64_t>(tasks.size());
   }
 
@@ -137,8 +140,8 @@ Result<void> verify(const Shared& shared) {
   if (!client) return std::unexpected(client.error());
   const auto lanes = (*client)->send({.path = "/v1/lanes", .query = "limit=1000"});
   if (!lanes) return std::unexpected(lanes.error());
-  const auto wanted = fmt::format(R"("lane_id":"{}","state":"active","counts":{{"completed":{}}})", shared.lane,
-                                  shared.options.tasks);
+  const auto wanted = fmt::format(R"("lane_id":"{}","state":"active","counts":{{"completed":{}}})",
+                                  shared.lane, shared.options.tasks);
   if (lanes->body.find(wanted) == std::string::npos) {
     return wrong("the lane's counts do not say that everything is completed");
   }

@@ -51,8 +51,8 @@ TEST_F(Serve, DoesWhatTheDocumentationShows) {
   std::ostringstream said;
   said << std::ifstream(output).rdbuf();
   EXPECT_EQ(status, 0) << said.str();
-  for (const auto* line : {"\nflow: completed\n", "\nresult: {\"summary\":\"short\"}\n", "\nsignal: approved\n",
-                           "\"payload\":\" upon\"", "waiting_for_signal"}) {
+  for (const auto* line : {"\nflow: completed\n", "\nresult: {\"summary\":\"short\"}\n",
+                           "\nsignal: approved\n", "\"payload\":\" upon\"", "waiting_for_signal"}) {
     EXPECT_NE(said.str().find(line), std::string::npos) << line << " in\n" << said.str();
   }
 }

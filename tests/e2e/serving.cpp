@@ -14,7 +14,7 @@ namespace flowfabric::e2e {
 using std::chrono::steady_clock;
 
 Serving::Serving(const std::string& store_url, const std::vector<std::string>& more_arguments) {
-  std::vector<std::string> arguments{FLOWFABRIC_PROGRAM, "serve",  "--listen",
+  std::vector<std::string> arguments{FLOWFABRIC_PROGRAM, "serve",   "--listen",
                                      "127.0.0.1:0",      "--store", store_url};
   arguments.insert(arguments.end(), more_arguments.begin(), more_arguments.end());
   std::vector<char*> pointers;

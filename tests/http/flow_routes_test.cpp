@@ -159,7 +159,7 @@ TEST_P(HttpFlowRoutes, RefuseAWholeThatDoesNotFit) {
        {Refused{node("okapi"), edge("okapi", "zebra"), 400, "zebra"},
         Refused{node("okapi"), edge("zebra", "okapi"), 400, "zebra"},
         Refused{node("zebra") + "," + node("zebra"), "", 400, "zebra"},
-        Refused{pair, edge("okapi", "zebra") + "," + edge("zebra", "okapi"), 409, "zebra"},
+        Refused{pair, edge("okapi", "zebra") + "," + edge("zebra", "okapi"), 409, "okapi"},
         Refused{pair, edge("zebra", "zebra"), 409, "zebra"},
         Refused{node("okapi") + "," + quorum("2"), edge("okapi", "zebra"), 400, "zebra"},
         Refused{node("okapi") + "," + quorum("0"), edge("okapi", "zebra"), 400, "zebra"},

@@ -365,20 +365,6 @@ TEST_P(HttpFlows, KeepTheFirstCancellation) {
   EXPECT_EQ(state(1), "waiting");
 }
 
-// Who waits is told after a while who is left: here one that may only go when the running one has ended.
-TEST_P(HttpFlows, TellWhoIsLeftWhenTheWaitIsOver) {
-  create_with_members(2);
-  const auto task = claimed();
-  const auto left = member(task.execution_id == member(1) ? 2 : 1);
-  const auto cancelled = cancel("let_active_finish", "?wait=true&wait_timeout_ms=50");
-  EXPECT_EQ(cancelled.status, 200) << cancelled.body;
-  EXPECT_EQ(cancelled.keys("/PartiallyCancelled"),
-            (std::vector<std::string>{"cancellation_policy", "failed_member_execution_ids",
-                                      "member_execution_ids"}));
-  EXPECT_EQ(cancelled.at("/PartiallyCancelled/failed_member_execution_ids"), "[\"" + left + "\"]");
-  EXPECT_EQ(cancelled.size("/PartiallyCancelled/member_execution_ids"), 2u);
-}
-
 TEST_P(HttpFlows, AreNotCancelledByAnUnknownPolicy) {
   create_with_members(1);
   const auto refused = cancel("cancel_some");

@@ -49,6 +49,7 @@ class HttpTest : public ::testing::TestWithParam<std::string> {
 
   Engine& engine() { return engine_; }
   std::uint16_t port() const { return server_->port(); }
+  std::uint64_t in_flight() const { return server_->stats().in_flight; }
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port()); }
 
   // ---- what many tests begin with ----

@@ -40,8 +40,13 @@ TEST_P(HttpSignals, OfAnotherNameDoNothing) {
   EXPECT_EQ(state(to), "suspended");
 }
 
+TEST_P(HttpSignals, OfAnyNameWillDoWhenNoneIsNamed) {
+  EXPECT_EQ(effect(suspended(under(any())), "whatever"), "resume_condition_satisfied");
+}
+
+// 09 §1: one fresh waitpoint, and the matcher `Wildcard`.
 TEST_P(HttpSignals, OfAnyNameWillDoWithoutACondition) {
-  const auto to = suspended();
+  const auto to = suspended("");
   EXPECT_EQ(effect(to, "whatever"), "resume_condition_satisfied");
 }
 
@@ -230,7 +235,7 @@ TEST_P(HttpSignals, WithATokenThatIsTooOldAreRefused) {
   ASSERT_EQ(post("/v1/admin/rotate-waitpoint-secret", rotate).status, 200);
   EXPECT_TRUE(eventually([&] { return deliver(to, "other").status == 400; }));
   const auto refused = deliver(to);
-  EXPECT_EQ(said(refused), "400 token_expired");
+  EXPECT_EQ(said(refused), "400 token_expired: k1");
   EXPECT_EQ(refused.at("/code"), "token_expired");
 }
 

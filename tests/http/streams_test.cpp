@@ -18,6 +18,9 @@ class HttpStreams : public HttpTest {
   static std::string path(const Task& task, const std::string& query = "") {
     return "/v1/executions/" + task.execution_id + "/attempts/" + task.attempt_index + "/stream" + query;
   }
+  static std::string summary_path(const Task& task) {
+    return "/v1/executions/" + task.execution_id + "/attempts/" + task.attempt_index + "/summary";
+  }
   static std::string tail(const Task& task, const std::string& query = "") {
     return path(task, "/tail" + (query.empty() ? "" : "?" + query));
   }
@@ -301,13 +304,13 @@ TEST_P(HttpStreams, AreReadByALimitedNumberAtOnce) {
 
 TEST_P(HttpStreams, AreSummedUp) {
   const auto task = running();
-  EXPECT_EQ(get(path(task, "/summary")).status, 404);
+  EXPECT_EQ(get(summary_path(task)).status, 404);
   for (const auto* patch : {R"({"a":1,"b":{"c":2}})", R"({"a":null,"b":{"d":"__ff_null__"},"e":[1]})"}) {
     const auto keys = R"(,"frame_type":"s","mode":"summary","payload":)" + std::string(patch);
     ASSERT_EQ(report("append", task, keys).status, 200);
   }
-  const auto summary = get(path(task, "/summary"));
-  EXPECT_EQ(summary.status, 200) << "06 §5.3, §7";
+  const auto summary = get(summary_path(task));
+  ASSERT_EQ(summary.status, 200) << "06 §5.3, §7";
   ASSERT_EQ(summary.keys(),
             (Names{"document", "first_applied_ms", "last_updated_ms", "patch_kind", "version"}));
   EXPECT_EQ(summary.keys("/document"), (Names{"b", "e"}));

@@ -29,6 +29,9 @@ class HttpSuspensionTest : public HttpTest {
   static std::string by_name(const std::string& name, const std::string& key = "gate") {
     return R"({"Single":{"waitpoint_key":")" + key + R"(","matcher":{"ByName":")" + name + "\"}}}";
   }
+  static std::string any(const std::string& key = "gate") {
+    return R"({"Single":{"waitpoint_key":")" + key + R"(","matcher":"Wildcard"}})";
+  }
   static std::string under(const std::string& condition) { return R"(,"resume_condition":)" + condition; }
 
   // Of an execution that a worker runs; `more_keys` of the report.
@@ -37,7 +40,7 @@ class HttpSuspensionTest : public HttpTest {
     if (reply.status != 200) throw std::runtime_error("not suspended: " + reply.body);
     return waiting(task, reply, "/waitpoints/0");
   }
-  Waiting suspended(const std::string& more_keys = "") { return suspend(running(), more_keys); }
+  Waiting suspended(const std::string& more_keys = under(any())) { return suspend(running(), more_keys); }
   Waiting pending(const Task& task, const std::string& more_keys = "") {
     const auto reply = report("create_waitpoint", task, more_keys);
     if (reply.status != 200) throw std::runtime_error("no waitpoint: " + reply.body);

@@ -78,6 +78,7 @@ TEST_P(HttpTasks, AreNotClaimedForAClientThatIsGone) {
                                      .body = R"({"worker_id":"gone","wait_ms":30000})"});
     EXPECT_FALSE(nothing) << "it has given up";
   }
+  while (in_flight() > 0) std::this_thread::yield();
   submitted();
   EXPECT_EQ(post("/v1/tasks/claim", R"({"worker_id":"w","wait_ms":10000})").size("/tasks"), 1u);
 }

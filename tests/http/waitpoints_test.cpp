@@ -52,11 +52,11 @@ TEST_P(HttpWaitpoints, AreListedAsTheyAre) {
   const auto operator_only = suspended(under("\"OperatorOnly\""));
   EXPECT_EQ(get(operator_only.path("/pending-waitpoints")).at("/0/required_signal_names"),
             R"(["__operator_only__"])");
-  const auto any = suspended(R"(,"timeout_ms":3600000)");
-  EXPECT_EQ(get(any.path("/pending-waitpoints")).at("/0/required_signal_names"), "[]");
-  EXPECT_TRUE(get(any.path("/pending-waitpoints")).has("/0/expires_at"));
-  deliver(any);
-  EXPECT_EQ(get(any.path("/pending-waitpoints")).body, "[]") << "closed";
+  const auto timed = suspended(under(any()) + R"(,"timeout_ms":3600000)");
+  EXPECT_EQ(get(timed.path("/pending-waitpoints")).at("/0/required_signal_names"), "[]");
+  EXPECT_TRUE(get(timed.path("/pending-waitpoints")).has("/0/expires_at"));
+  deliver(timed);
+  EXPECT_EQ(get(timed.path("/pending-waitpoints")).body, "[]") << "closed";
 }
 
 TEST_P(HttpWaitpoints, AreListedInOrderAndPageByPage) {
@@ -151,7 +151,14 @@ TEST_P(HttpWaitpoints, AreAsTheWorkerNamesThem) {
   EXPECT_EQ(answer.at("/suspension_id"), "33333333-3333-4333-8333-333333333333");
   EXPECT_EQ(answer.at("/waitpoints/0/waitpoint_id"), id);
   EXPECT_EQ(answer.at("/waitpoints/1/waitpoint_key"), "b");
-  const auto used = report("suspend", running(), R"(,"waitpoints":[{"waitpoint_id":")" + id + R"("}])");
+}
+
+TEST_P(HttpWaitpoints, HaveTheirIdForGood) {
+  const auto first = suspended();
+  deliver(first);
+  const auto used = report("suspend", claimed(),
+                           R"(,"waitpoints":[{"waitpoint_id":")" + first.waitpoint_id +
+                               R"(","waitpoint_key":"gate"}])" + under(any()));
   EXPECT_EQ(said(used),
             "409 waitpoint_already_exists: WaitpointAlreadyExists (waitpoint_already_exists, final)");
 }
@@ -160,7 +167,6 @@ TEST_P(HttpWaitpoints, AreNotMadeForAConditionThatCannotBe) {
   const auto task = running();
   const auto composite = [](const std::string& body) { return under(R"({"Composite":)" + body + "}"); };
   for (const auto& [keys, text] : std::vector<std::pair<std::string, std::string>>{
-           {R"(,"waitpoints":[])", "waitpoints_empty"},
            {R"(,"waitpoints":[{"waitpoint_key":"other"}])" + under(by_name("x")), "waitpoint_key_mismatch"},
            {under("\"TimeoutOnly\""), "timeout_only_without_deadline"},
            {under(by_name("")), "empty signal name"},
@@ -180,11 +186,17 @@ TEST_P(HttpWaitpoints, AreNotMadeForAConditionThatCannotBe) {
   EXPECT_EQ(report("complete", task).status, 200) << "it still runs";
 }
 
+TEST_P(HttpWaitpoints, AreNeededBySuspending) {
+  const auto refused = report("suspend", running(), R"(,"waitpoints":[])");
+  EXPECT_EQ(said(refused), "400 invalid_input: waitpoints_empty");
+}
+
 TEST_P(HttpWaitpoints, EndWithTheirTime) {
-  const auto fails = suspended(R"(,"timeout_ms":1)");
+  const auto fails = suspended(under(any()) + R"(,"timeout_ms":1)");
   EXPECT_EQ(get(fails.path("/wait?wait_ms=20000")).at("/public_state"), "failed");
   EXPECT_EQ(get(fails.path("/pending-waitpoints")).body, "[]");
-  const auto resumes = suspended(R"(,"timeout_ms":1,"timeout_behavior":"AutoResumeWithTimeoutSignal")");
+  const auto resumes =
+      suspended(under(any()) + R"(,"timeout_ms":1,"timeout_behavior":"AutoResumeWithTimeoutSignal")");
   const auto claim = post("/v1/tasks/claim", R"({"worker_id":"w","wait_ms":20000})");
   EXPECT_EQ(claim.at("/tasks/0/execution_id"), resumes.task.execution_id);
   EXPECT_EQ(claim.at("/tasks/0/resume_signals/0/signal_name"), "timeout");

@@ -173,6 +173,7 @@ class RawClient {
   RawClient& operator=(const RawClient&) = delete;
 
   bool is_connected() const { return is_connected_; }
+  int socket() const { return socket_; }
   void close() {
     if (socket_ >= 0) ::close(std::exchange(socket_, -1));
   }

@@ -1,9 +1,15 @@
 // TLS: the server's certificate, its renewal, and whom clients trust.
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "http/client.h"
+#include "http/tls.h"
+#include "http/transport.h"
 #include "support/temporary_folder.h"
 #include "unit/http_fixture.h"
 
@@ -80,7 +86,6 @@ TEST_F(HttpTlsTest, MovesLargeThingsBothWays) {
   EXPECT_EQ((*client)->send({.path = "/next"})->body, "GET /next ");
 }
 
-// What TLS has read from the socket and holds back must not be waited for.
 TEST_F(HttpTlsTest, MovesBodiesOfEverySize) {
   make_certificate("one");
   start(with_certificate("one"));
@@ -93,6 +98,31 @@ TEST_F(HttpTlsTest, MovesBodiesOfEverySize) {
     EXPECT_TRUE(answer->body == "POST /big " + body) << size;
   }
   EXPECT_EQ(server_->stats().accepted, 1u);
+}
+
+TEST_F(HttpTlsTest, DoesNotWaitForWhatTlsHasReadAlready) {
+  make_certificate("one");
+  start(with_certificate("one"));
+  RawClient client(server_->port());
+  const auto context = load_client_tls("", true);
+  ASSERT_TRUE(context);
+  const auto tls = tls_client_transport(client.socket(), **context, "");
+  ASSERT_EQ(tls->handshake(), Transport::Status::ok);
+  // Records that reach the server together, and are cut by its reads somewhere in the middle.
+  constexpr std::size_t kRecord = 10'000;
+  const auto hold_back = [&](int on) {
+    ::setsockopt(client.socket(), IPPROTO_TCP, TCP_CORK, &on, sizeof on);
+  };
+  hold_back(1);
+  tls->write("POST /big HTTP/1.1\r\nConnection: close\r\nContent-Length: 40000\r\n\r\n", "");
+  for (int i = 0; i < 4; ++i) tls->write(std::string(kRecord, 'x'), "");
+  hold_back(0);
+  std::string answer;
+  std::array<char, 1000> room;
+  for (auto moved = tls->read(room); moved.bytes > 0; moved = tls->read(room)) {
+    answer.append(room.data(), moved.bytes);
+  }
+  EXPECT_TRUE(body_of(answer) == "POST /big " + std::string(40'000, 'x')) << status_of(answer);
 }
 
 TEST_F(HttpTlsTest, AClientMistrustsWhomItDoesNotKnow) {
