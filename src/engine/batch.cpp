@@ -1,6 +1,7 @@
 #include "engine/batch.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "core/invariants.h"
 
@@ -48,8 +49,14 @@ class BatchRun {
     for (std::size_t i = 0; i < todo.size(); ++i) todo[i] = i;
     for (int round = 0; !todo.empty(); ++round) {
       std::vector<std::size_t> again;
+      std::unordered_set<std::size_t> held_up;
       for (const auto index : todo) {
-        if (!run_one(index)) again.push_back(index);
+        const auto& operation = operations_[index];
+        // One that has to wait for its records is not overtaken by the next about the same task.
+        const bool waits = operation.in_order && held_up.contains(operation.affinity);
+        if (!waits && run_one(index)) continue;
+        again.push_back(index);
+        if (operation.in_order) held_up.insert(operation.affinity);
       }
       if (round == kMaxRounds) {
         for (const auto index : again) {

@@ -253,6 +253,9 @@ engine::Operation make_operation(Request request, std::function<void(Result<type
   engine::Operation operation;
   operation.bytes = engine::weight(request);
   operation.affinity = engine::affinity(request);
+  operation.in_order = requires {
+    request.fence;
+  };
   operation.seed = engine::random_seed();
   const auto now = steady_clock::now();
   operation.deadline = now + options.operation_deadline;

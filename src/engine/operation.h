@@ -27,6 +27,8 @@ struct Operation {
   std::size_t bytes{};
   std::size_t affinity{};  // operations with the same one share a committer
   SteadyTime deadline{};
+  // What a worker reports about one task is applied in the order in which it came.
+  bool in_order{false};
 
   // Claims only: what it serves, and until when it may wait when there is nothing.
   std::shared_ptr<const ClaimTasks> claim{};

@@ -200,6 +200,18 @@ TEST_P(Streams, AreReadPageByPage) {  // 11
   for (std::size_t i = 0; i < 50; ++i) EXPECT_EQ(all[i], std::to_string(i));
 }
 
+// The first needs more of a store across a network than the second, which must not overtake it.
+TEST_P(Streams, AreWrittenBeforeTheEndThatIsReportedRightAfter) {
+  const auto task = running();
+  AppendFrame frame{.execution_id = task.execution_id, .fence = task.fence};
+  frame.payload = "last words";
+  auto appended = engine().submit(frame);
+  auto completed = engine().submit(CompleteExecution{.execution_id = task.execution_id, .fence = task.fence});
+  const auto first = appended.get();
+  EXPECT_TRUE(first) << first.error().to_string();
+  EXPECT_TRUE(completed.get());
+}
+
 TEST_P(Streams, OfAllAttemptsAreReadAsOne) {
   const auto first = running(ExecutionPolicy{.retry_policy = RetryPolicy{.max_retries = 1}});
   for (const auto* text : {"a0", "a1", "a2"}) append(first, text);
