@@ -279,6 +279,22 @@ TEST_P(HttpGrants, GiveLostWorkToOneAtATime) {
 }
 
 // The engine ends what may not be reclaimed again by itself; who asks before is told so.
+TEST_P(HttpGrants, GiveLostWorkSoManyTimes) {
+  const auto asked_in_time = [&] {
+    const auto id = lost(R"(,"policy":{"max_reclaim_count":1})").execution_id;
+    EXPECT_EQ(use("w1", grant(reclaim(id))).size("/tasks"), 1u);
+    post("/v1/executions/" + id + "/revoke-lease");
+    const auto refused = reclaim(id);
+    EXPECT_EQ(refused.status, 200);
+    EXPECT_EQ(state(id), "failed");
+    if (refused.at("/status") == "not_reclaimable") return false;
+    EXPECT_EQ(refused.body,
+              R"({"status":"reclaim_cap_exceeded","execution_id":")" + id + R"(","reclaim_count":1})");
+    return true;
+  };
+  EXPECT_TRUE(eventually(asked_in_time));
+}
+
 TEST_P(HttpGrants, GiveNothingToWhoIsNobody) {
   const auto id = lost().execution_id;
   EXPECT_EQ(said(reclaim(kNobody)), "404 not found: execution");
