@@ -65,7 +65,7 @@ TEST(ServerConfig, HasTheDefaultsOfTheEngineAndTheEdge) {
   EXPECT_EQ(config.http.header_timeout, edge.header_timeout);
   EXPECT_EQ(config.http.body_timeout, edge.body_timeout);
   EXPECT_EQ(config.http.idle_timeout, edge.idle_timeout);
-  const BodyLimits bodies;
+  const api::BodyLimits bodies;
   EXPECT_EQ(config.max_body.control, bodies.control);
   EXPECT_EQ(config.max_body.signal, bodies.signal);
   EXPECT_EQ(config.max_body.large, bodies.large);
