@@ -177,8 +177,9 @@ class Callers {
 
   Request renew() {
     auto request = aimed<RenewLease>();
-    if (dice_.chance(3)) ++*request.attempt_index;
-    if (dice_.chance(10)) request.attempt_index.reset();
+    const auto index = dice_.below(100);
+    if (index < 3) ++*request.attempt_index;
+    if (index >= 90) request.attempt_index.reset();
     request.lease_ttl_ms = dice_.pick({1000, 2000, 30'000, 5});
     return request;
   }
@@ -190,8 +191,9 @@ class Callers {
   }
   Request append() {
     auto request = aimed<AppendFrame>();
-    if (dice_.chance(3)) ++*request.attempt_index;
-    if (dice_.chance(10)) request.attempt_index.reset();
+    const auto index = dice_.below(100);
+    if (index < 3) ++*request.attempt_index;
+    if (index >= 90) request.attempt_index.reset();
     request.payload = dice_.bytes(30);
     if (dice_.chance(2)) request.payload = std::string(65'537, 'f');
     if (dice_.chance(50)) request.frame_type = dice_.name("type-", 3);

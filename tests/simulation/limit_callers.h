@@ -47,7 +47,9 @@ class LimitCallers {
       case 12:
         if (dice_.chance(3)) return DeleteQuotaPolicy{some_quota()};
         if (dice_.chance(50)) return ReleaseAdmission{some_quota(), execution};
-        return CheckAdmission{some_quota(), execution};
+        // Asked twice, the answer is another one.
+        if (!last_admission_ || dice_.chance(60)) last_admission_ = CheckAdmission{some_quota(), execution};
+        return *last_admission_;
       default:
         return SetLaneFairness{
             .lane_id = lane,
@@ -146,6 +148,7 @@ class LimitCallers {
   }
 
   Dice& dice_;
+  std::optional<CheckAdmission> last_admission_;
 };
 
 }  // namespace flowfabric::simulation
