@@ -47,7 +47,7 @@ TEST_P(Streams, TakeNothingAfterTheEnd) {  // 3
   expect_error(frame(task, "late"), ErrorCode::stream_closed);
   auto nobody = frame(task, "x");
   nobody.execution_id.uuid.bytes[3] ^= 1;
-  expect_error(nobody, ErrorCode::stream_closed);
+  expect_error(nobody, ErrorCode::execution_not_found);
   EXPECT_TRUE(must(ListStreams{task.execution_id}).empty());
 }
 
