@@ -191,6 +191,7 @@ struct DelayExecution {
   LeaseFence fence{};
   std::int64_t delay_until{};
   std::string source{kLeaseHolder};
+  std::optional<std::int64_t> delay_ms{};  // in place of `delay_until`: from the store's now
 };
 
 // ---- stopping ------------------------------------------------------------------------------------------

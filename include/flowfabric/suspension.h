@@ -116,6 +116,7 @@ struct SuspendExecution {
   SuspensionRequester requested_by{SuspensionRequester::worker};
   // Absent: as the execution's `suspension_policy` says, or never.
   std::optional<std::int64_t> timeout_at{};
+  std::optional<std::uint64_t> timeout_ms{};  // in place of `timeout_at`: from the store's now
   std::optional<TimeoutBehavior> timeout_behavior{};
   std::string timeout_signal_name{"timeout"};
   std::string continuation_metadata_pointer{};

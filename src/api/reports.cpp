@@ -1,7 +1,5 @@
 #include "api/reports.h"
 
-#include <chrono>
-
 #include "api/shapes.h"
 #include "model/condition_json.h"
 
@@ -29,11 +27,6 @@ struct Report {
     });
   }
 };
-
-std::int64_t now_ms() {
-  using namespace std::chrono;
-  return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
-}
 
 void complete(const Report& report) {
   auto result = report.fields.payload("result", "result_base64");
@@ -91,11 +84,10 @@ void delay(const Report& report) {
     refuse_shape("Give " + report.fields.named("delay_until") + " or " + report.fields.named("delay_ms") +
                  ".");
   }
-  constexpr std::int64_t longest = 1LL << 50;
-  if (by && (*by < 0 || *by > longest)) refuse_input("delay_ms: out of range");
   report.send(DelayExecution{.execution_id = report.execution_id,
                              .fence = report.fence(),
-                             .delay_until = until ? *until : now_ms() + *by},
+                             .delay_until = until.value_or(0),
+                             .delay_ms = by},
               [](JsonWriter& out, const Delayed& delayed) {
                 out.field("outcome", "delayed").field("delay_until", delayed.delay_until);
               });
@@ -182,10 +174,8 @@ void suspend(const Report& report) {
   request.requested_by =
       fields.maybe_word<SuspensionRequester>("requested_by").value_or(request.requested_by);
   request.timeout_at = fields.maybe_number<std::int64_t>("timeout_at");
-  if (const auto ms = fields.maybe_number<std::uint32_t>("timeout_ms")) {
-    if (request.timeout_at) refuse_shape("Give timeout_at or timeout_ms, not both.");
-    request.timeout_at = now_ms() + *ms;
-  }
+  request.timeout_ms = fields.maybe_number<std::uint64_t>("timeout_ms");
+  if (request.timeout_at && request.timeout_ms) refuse_shape("Give timeout_at or timeout_ms, not both.");
   request.timeout_behavior = fields.maybe_word<TimeoutBehavior>("timeout_behavior");
   request.timeout_signal_name = fields.text_or("timeout_signal_name", request.timeout_signal_name);
   request.continuation_metadata_pointer = fields.text_or("continuation_metadata_pointer", "");

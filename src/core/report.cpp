@@ -115,9 +115,9 @@ Result<Failed> fail(Unit& unit, const FailExecution& request, Context& at) {
 }
 
 Result<Delayed> delay(Unit& unit, const DelayExecution& request, Context& at) {
-  if (request.delay_until < 0) {
-    return fail_with(ErrorCode::invalid_input, "delay_until: negative",
-                     "Give the time in milliseconds since the Unix epoch.");
+  if (request.delay_until < 0 || request.delay_ms.value_or(0) < 0) {
+    return fail_with(ErrorCode::invalid_input, "delay_until or delay_ms: negative",
+                     "Give a time in milliseconds since the Unix epoch, or how many milliseconds from now.");
   }
   auto begun = begin_report(unit, request.execution_id, request.fence, request.source, LeaseEnd::delay, at);
   if (!begun) return std::unexpected(begun.error());
@@ -126,14 +126,17 @@ Result<Delayed> delay(Unit& unit, const DelayExecution& request, Context& at) {
     return Delayed{end.ended_delay_until_ms.value_or(0)};
   }
   auto& execution = **begun;
+  const auto until = request.delay_ms
+                         ? saturating_add(at.now_ms, static_cast<std::uint64_t>(*request.delay_ms))
+                         : request.delay_until;
   auto end = lease_end(execution, LeaseEnd::delay);
-  end.ended_delay_until_ms = request.delay_until;
+  end.ended_delay_until_ms = until;
   pause_attempt(unit, execution, std::move(end), "worker_delay", "worker_delay", at);
-  execution.delay_until_ms = request.delay_until;
+  execution.delay_until_ms = until;
   move_to(unit, execution,
           vectors::delayed(BlockingReason::waiting_for_delay, AttemptState::attempt_interrupted),
-          "delayed until " + std::to_string(request.delay_until), at);
-  return Delayed{request.delay_until};
+          "delayed until " + std::to_string(until), at);
+  return Delayed{until};
 }
 
 Result<WaitingForChildren> wait_for_children(Unit& unit, const WaitForChildren& request, Context& at) {

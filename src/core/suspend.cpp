@@ -111,6 +111,9 @@ Result<void> check_request(const SuspendExecution& request, const std::vector<Wa
       !policy.close_waitpoint_on_resume || policy.resume_delay_ms.value_or(0) < 0) {
     return refuse("resume_policy: not supported", "Leave the flags of the resume policy at their defaults.");
   }
+  if (request.timeout_at && request.timeout_ms) {
+    return refuse("timeout_at and timeout_ms", "Give one of them.");
+  }
   if (request.timeout_at && saturating_add(std::max<std::int64_t>(*request.timeout_at, 0), kTimeoutSkewMs) <
                                 request.now.value_or(now_ms)) {
     return refuse("timeout_at_in_past", "Give a timeout that lies ahead.");
@@ -141,6 +144,7 @@ struct Deadline {
 // Given, or as the execution's policy says.
 Deadline deadline_of(const SuspendExecution& request, const ExecutionPolicy& policy, const Context& at) {
   Deadline deadline{request.timeout_at, request.timeout_behavior.value_or(TimeoutBehavior::fail)};
+  if (request.timeout_ms) deadline.at_ms = saturating_add(at.now_ms, *request.timeout_ms);
   if (!policy.suspension_policy) return deadline;
   const auto& defaults = *policy.suspension_policy;
   if (!deadline.at_ms && defaults.default_timeout_ms) {

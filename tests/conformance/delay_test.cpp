@@ -106,6 +106,34 @@ TEST_P(Delay, ThePausedAttemptStillSaysWhoRanIt) {
   EXPECT_EQ(attempts(task.execution_id).at(0).worker_instance_id, "pool-7");
 }
 
+TEST_P(Delay, MayBeGivenFromNowOn) {
+  const auto task = running();
+  tick(7);
+  DelayExecution request{.execution_id = task.execution_id, .fence = task.fence, .delay_ms = 100};
+  EXPECT_EQ(must(request).delay_until, now() + 100);
+  tick(50);
+  EXPECT_EQ(must(request).delay_until, kStart + 107);  // repeated: the first answer
+  advance(49);
+  EXPECT_EQ(state(task.execution_id), expected::paused());
+  advance(1);
+  EXPECT_EQ(claim_one().execution_id, task.execution_id);
+}
+
+TEST_P(Delay, ForLongerThanForEverIsForEver) {
+  const auto task = running();
+  constexpr auto longest = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(must(DelayExecution{.execution_id = task.execution_id, .fence = task.fence, .delay_ms = longest})
+                .delay_until,
+            longest);
+}
+
+TEST_P(Delay, ForLessThanNothingIsRefused) {
+  const auto task = running();
+  expect_error(DelayExecution{.execution_id = task.execution_id, .fence = task.fence, .delay_ms = -1},
+               ErrorCode::invalid_input);
+  complete(task);
+}
+
 TEST_P(Delay, ByTheOperatorNeedsNoFence) {
   const auto task = running();
   must(DelayExecution{

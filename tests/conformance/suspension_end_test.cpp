@@ -50,6 +50,22 @@ TEST_P(SuspensionEnds, OnlyWhatIsSuspendedIsResumed) {
 
 // ---- timeouts ----
 
+TEST_P(SuspensionEnds, ByATimeoutThatIsGivenFromNowOn) {
+  auto request = suspension(running(), single("k"));
+  request.timeout_ms = 1000;
+  suspend(request);
+  EXPECT_EQ(seen().timeout_at, now() + 1000);
+  advance(1000);
+  EXPECT_EQ(now_in().public_state, PublicState::failed);
+}
+
+TEST_P(SuspensionEnds, OneTimeoutIsEnough) {
+  auto request = suspension(running(), single("k"));
+  request.timeout_at = now() + 1000;
+  request.timeout_ms = 1000;
+  expect_error(request, ErrorCode::invalid_input);
+}
+
 TEST_P(SuspensionEnds, ByATimeoutThatFails) {
   suspend_until(1000, TimeoutBehavior::fail);
   advance(999);
