@@ -117,6 +117,8 @@ struct WorkerView {
   std::int64_t last_heartbeat_at{};
   std::int64_t liveness_ttl_ms{};
   std::int64_t registered_at{};
+  // How many executions it runs now; absent when more run than are counted (20 000).
+  std::optional<std::uint64_t> leases;
   bool operator==(const WorkerView&) const = default;
 };
 struct WorkerPage {

@@ -341,6 +341,30 @@ struct ListSuspended {
   std::uint32_t limit{100};
 };
 
+struct SuspensionSummary {
+  ExecutionId execution_id;
+  std::string namespace_;
+  std::string lane_id;
+  SuspensionReason reason_code{};
+  std::int64_t suspended_at{};
+  std::optional<std::int64_t> timeout_at;
+  std::vector<WaitpointId> waitpoint_ids;
+  bool operator==(const SuspensionSummary&) const = default;
+};
+struct SuspensionPage {
+  std::vector<SuspensionSummary> suspensions;
+  std::optional<std::string> next_cursor;
+  bool operator==(const SuspensionPage&) const = default;
+};
+// What is suspended anywhere: the oldest executions first.
+struct ListSuspensions {
+  using Answer = SuspensionPage;
+  std::optional<std::string> namespace_{};
+  std::optional<std::string> lane_id{};
+  std::string cursor{};
+  std::uint32_t limit{50};  // 1–1 000
+};
+
 struct SignalEventView {
   std::int64_t event_id{};
   ExecutionId execution_id;

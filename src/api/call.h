@@ -58,6 +58,7 @@ struct Services {
   Metrics metrics;
   Permits stream_operations;
   Permits live_streams;
+  Permits checking{1};
   std::atomic<bool> rotating{false};
   std::atomic<bool> draining{false};
   // Reads wait for the store on these threads, and not on those that serve connections.

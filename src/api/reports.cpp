@@ -244,13 +244,7 @@ void usage(const Report& report) {
     request.dimensions.push_back(name);
     request.deltas.push_back(delta);
   }
-  report.send(std::move(request), [](JsonWriter& out, const UsageReport& used) {
-    write_word(out, "outcome", used.outcome);
-    if (used.outcome != UsageOutcome::soft_breach && used.outcome != UsageOutcome::hard_breach) return;
-    out.field("dimension", used.dimension)
-        .field("current_usage", used.current_usage)
-        .field(used.outcome == UsageOutcome::hard_breach ? "hard_limit" : "soft_limit", used.limit);
-  });
+  report.send(std::move(request), [](JsonWriter& out, const UsageReport& used) { write_usage(out, used); });
 }
 
 using Send = void (*)(const Report&);

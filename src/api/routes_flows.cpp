@@ -375,6 +375,54 @@ void set_policy(const CallPtr& call) {
                  });
 }
 
+// ---- edges ------------------------------------------------------------------------------------------------
+
+void write_edge(JsonWriter& out, const EdgeSnapshot& edge) {
+  out.object()
+      .field("edge_id", edge.edge_id)
+      .field("flow_id", edge.flow_id)
+      .field("upstream_execution_id", edge.upstream_execution_id)
+      .field("downstream_execution_id", edge.downstream_execution_id)
+      .field("dependency_kind", edge.dependency_kind)
+      .field("satisfaction_condition", edge.satisfaction_condition);
+  write_text_or_null(out, "data_passing_ref", edge.data_passing_ref);
+  write_word(out, "edge_state", edge.edge_state);
+  write_word(out, "dependency_state", edge.dependency_state);
+  out.field("created_at", edge.created_at)
+      .field("applied_at", edge.applied_at)
+      .field("resolved_at", edge.resolved_at)
+      .field("created_by", edge.created_by)
+      .end();
+}
+
+void describe_edge(const CallPtr& call) {
+  const auto flow_id = path_id<FlowId>("flow_id", call->segments[0]);
+  const auto edge_id = path_id<EdgeId>("edge_id", call->segments[1]);
+  call->read(DescribeEdge{.flow_id = flow_id, .edge_id = edge_id},
+             [](Call& self, const std::optional<EdgeSnapshot>& edge) {
+               if (!edge)
+                 return self.reply(Error{ErrorCode::edge_not_found, "", "The flow has no such edge."});
+               JsonWriter out;
+               write_edge(out, *edge);
+               self.reply(200, out.take());
+             });
+}
+
+void list_edges(const CallPtr& call) {
+  const auto direction = call->query.text("direction").value_or("outgoing");
+  if (direction != "outgoing" && direction != "incoming") {
+    refuse_input("query parameter direction must be outgoing or incoming");
+  }
+  ListEdges request{.execution_id = path_id<ExecutionId>("execution_id", call->segments[0])};
+  if (direction == "incoming") request.direction = ListEdges::Direction::incoming;
+  call->read(std::move(request), [](Call& self, const std::vector<EdgeSnapshot>& edges) {
+    JsonWriter out;
+    out.object().key("edges").array();
+    for (const auto& edge : edges) write_edge(out, edge);
+    self.reply(200, out.end().end().take());
+  });
+}
+
 constexpr Route kRoutes[] = {
     {"POST", "/v1/flows", "create_flow", Body::json, kSmallBody, create},
     {"POST", "/v1/flows/{id}/members", "add_execution_to_flow", Body::json, kSmallBody, add_member},
@@ -385,6 +433,8 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/flows", "list_flows", Body::none, kSmallBody, list},
     {"GET", "/v1/flows/{id}", "describe_flow", Body::none, kSmallBody, read},
     {"GET", "/v1/flows/{id}/graph", "read_flow_graph", Body::none, kSmallBody, read_graph},
+    {"GET", "/v1/flows/{id}/edges/{edge_id}", "describe_edge", Body::none, kSmallBody, describe_edge},
+    {"GET", "/v1/executions/{id}/edges", "list_edges", Body::none, kSmallBody, list_edges},
     {"GET", "/v1/flows/{id}/tags", "read_flow_tags", Body::none, kSmallBody, read_tags},
     {"PUT", "/v1/flows/{id}/tags", "set_flow_tags", Body::json, kSmallBody, set_tags},
     {"PUT", "/v1/flows/{id}/groups/{execution_id}", "set_join_policy", Body::json, kSmallBody, set_policy},

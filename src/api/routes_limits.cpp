@@ -22,6 +22,11 @@ void reply_creation(Call& self, bool created, std::string_view name, const Id& i
   self.reply(created ? 201 : 200, out.take());
 }
 
+void reply_released(Call& self) {
+  JsonWriter out;
+  self.reply(200, out.object().field("outcome", "released").end().take());
+}
+
 void create_budget(const CallPtr& call) {
   const auto fields = call->fields();
   CreateBudget request{.budget_id = fields.id<BudgetId>("budget_id"),
@@ -92,6 +97,29 @@ void report_usage(const CallPtr& call) {
     }
     self.reply(200, out.take());
   });
+}
+
+// What an execution has spent, so that it can be given back.
+void record_spend(const CallPtr& call) {
+  const auto fields = call->fields();
+  fields.require("dimensions");
+  RecordSpend request{.budget_id = {},
+                      .execution_id = fields.id<ExecutionId>("execution_id"),
+                      .deltas = fields.number_map<std::uint64_t>("dimensions"),
+                      .idempotency_key = fields.text_or("idempotency_key", "")};
+  request.budget_id = budget_of(call);
+  call->run(std::move(request), [](Call& self, const UsageReport& report) {
+    JsonWriter out;
+    out.object();
+    write_usage(out, report);
+    self.reply(200, out.end().take());
+  });
+}
+
+void release_budget(const CallPtr& call) {
+  ReleaseBudget request{.budget_id = {}, .execution_id = call->fields().id<ExecutionId>("execution_id")};
+  request.budget_id = budget_of(call);
+  call->run(std::move(request), [](Call& self, const BudgetReleased&) { reply_released(self); });
 }
 
 void reset_budget(const CallPtr& call) {
@@ -222,6 +250,29 @@ void list_quotas(const CallPtr& call) {
              });
 }
 
+// For schedulers that admit work themselves; claims do it on their own.
+void check_admission(const CallPtr& call) {
+  CheckAdmission request{.quota_policy_id = {},
+                         .execution_id = call->fields().id<ExecutionId>("execution_id")};
+  request.quota_policy_id = quota_of(call);
+  call->run(std::move(request), [](Call& self, const Admission& admission) {
+    JsonWriter out;
+    out.object();
+    write_word(out, "outcome", admission.outcome);
+    if (admission.outcome == AdmissionOutcome::rate_exceeded) {
+      out.field("retry_after_ms", admission.retry_after_ms);
+    }
+    self.reply(200, out.end().take());
+  });
+}
+
+void release_admission(const CallPtr& call) {
+  ReleaseAdmission request{.quota_policy_id = {},
+                           .execution_id = call->fields().id<ExecutionId>("execution_id")};
+  request.quota_policy_id = quota_of(call);
+  call->run(std::move(request), [](Call& self, const AdmissionReleased&) { reply_released(self); });
+}
+
 void delete_quota(const CallPtr& call) {
   call->run(DeleteQuotaPolicy{quota_of(call)},
             [](Call& self, const QuotaPolicyDeleted&) { self.reply(http::Response{.status = 204}); });
@@ -242,6 +293,8 @@ constexpr Route kRoutes[] = {
      change_attachment_of_budget<AttachBudget>},
     {"POST", "/v1/budgets/{id}/detach", "detach_budget", Body::json, kSmallBody,
      change_attachment_of_budget<DetachBudget>},
+    {"POST", "/v1/budgets/{id}/spend", "record_spend", Body::json, kSmallBody, record_spend},
+    {"POST", "/v1/budgets/{id}/release", "release_budget", Body::json, kSmallBody, release_budget},
     {"GET", "/v1/quotas", "list_quota_policies", Body::none, kSmallBody, list_quotas},
     {"GET", "/v1/quotas/{id}", "read_quota_policy", Body::none, kSmallBody, read_quota},
     {"DELETE", "/v1/quotas/{id}", "delete_quota_policy", Body::ignored, kSmallBody, delete_quota},
@@ -249,6 +302,8 @@ constexpr Route kRoutes[] = {
      change_attachment_of_quota<AttachQuotaPolicy>},
     {"POST", "/v1/quotas/{id}/detach", "detach_quota_policy", Body::json, kSmallBody,
      change_attachment_of_quota<DetachQuotaPolicy>},
+    {"POST", "/v1/quotas/{id}/admission", "check_admission", Body::json, kSmallBody, check_admission},
+    {"POST", "/v1/quotas/{id}/release", "release_admission", Body::json, kSmallBody, release_admission},
 };
 
 }  // namespace

@@ -26,6 +26,59 @@ void release(const CallPtr& call) {
   call->run(ReleaseExecution{id_of(call)}, reply_change);
 }
 
+BlockingReason reason_of(const Fields& fields, std::string_view key) {
+  const auto reason = fields.maybe_word<BlockingReason>(key);
+  if (!reason) refuse_shape(fields.named(key) + " is missing.");
+  return *reason;
+}
+
+void block(const CallPtr& call) {
+  const auto fields = call->fields();
+  call->run(BlockExecution{.execution_id = id_of(call),
+                           .reason = reason_of(fields, "reason"),
+                           .detail = fields.text_or("detail", "")},
+            reply_change);
+}
+
+void unblock(const CallPtr& call) {
+  call->run(UnblockExecution{.execution_id = id_of(call),
+                             .expected_reason = reason_of(call->fields(), "expected_reason")},
+            reply_change);
+}
+
+// ---- the whole store --------------------------------------------------------------------------------------
+
+// Looks at every record, which takes its time: not on a thread that serves others.
+void check_store(const CallPtr& call) {
+  const bool repair = call->has_body() && call->fields().flag_or("repair", false);
+  auto checking = call->services.checking.take();
+  if (!checking) {
+    throw Refusal{.status = 429,
+                  .code = "resource_exhausted",
+                  .error = "check_store: one check at a time (max 1)",
+                  .detail = "Another check is running in this server: repeat the call when it has ended.",
+                  .retryable = true};
+  }
+  call->read(CheckStore{.repair = repair}, [checking](Call& self, const StoreReport& report) {
+    JsonWriter out;
+    out.object()
+        .field("executions", report.executions)
+        .field("records", report.records)
+        .field("found", report.found)
+        .field("repaired", report.repaired)
+        .key("violations")
+        .array();
+    for (const auto& violation : report.violations) {
+      out.object()
+          .field("where", violation.where)
+          .field("what", violation.what)
+          .field("repaired", violation.repaired)
+          .end();
+    }
+    self.reply(200, out.end().end().take());
+  });
+}
+
 // ---- many at once -----------------------------------------------------------------------------------------
 
 void write_operation(JsonWriter& out, const BulkOperation& operation) {
@@ -77,6 +130,9 @@ void cancel_operation(const CallPtr& call) {
 constexpr Route kRoutes[] = {
     {"POST", "/v1/executions/{id}/hold", "hold_execution", Body::json_if_any, kSmallBody, hold},
     {"POST", "/v1/executions/{id}/release", "release_execution", Body::ignored, kSmallBody, release},
+    {"POST", "/v1/executions/{id}/block", "block_execution", Body::json, kSmallBody, block},
+    {"POST", "/v1/executions/{id}/unblock", "unblock_execution", Body::json, kSmallBody, unblock},
+    {"POST", "/v1/admin/check", "check_store", Body::json_if_any, kSmallBody, check_store},
     {"POST", "/v1/operations", "start_bulk_operation", Body::json, kSmallBody, start_operation},
     {"GET", "/v1/operations/{id}", "read_bulk_operation", Body::none, kSmallBody, read_operation},
     {"DELETE", "/v1/operations/{id}", "cancel_bulk_operation", Body::ignored, kSmallBody, cancel_operation},

@@ -28,15 +28,21 @@ void list_lanes(const CallPtr& call) {
              });
 }
 
+void reply_lane(Call& self, const LaneStatus& lane) {
+  JsonWriter out;
+  out.object().field("lane_id", lane.lane_id);
+  write_word(out, "state", lane.state);
+  self.reply(200, out.end().take());
+}
+
+// To be registered twice is no error, and changes nothing.
+void register_lane(const CallPtr& call) {
+  call->run(RegisterLane{.lane_id = call->segments[0]}, reply_lane);
+}
+
 template <LaneState state>
 void set_lane_state(const CallPtr& call) {
-  call->run(SetLaneState{.lane_id = call->segments[0], .state = state},
-            [](Call& self, const LaneStatus& lane) {
-              JsonWriter out;
-              out.object().field("lane_id", lane.lane_id);
-              write_word(out, "state", lane.state);
-              self.reply(200, out.end().take());
-            });
+  call->run(SetLaneState{.lane_id = call->segments[0], .state = state}, reply_lane);
 }
 
 void set_fairness(const CallPtr& call) {
@@ -112,6 +118,7 @@ void list_workers(const CallPtr& call) {
                      .field("last_heartbeat_ms", worker.last_heartbeat_at)
                      .field("liveness_ttl_ms", worker.liveness_ttl_ms)
                      .field("registered_at_ms", worker.registered_at)
+                     .field("leases", worker.leases)
                      .end();
                }
                self.reply(200, out.end().field("next_cursor", page.next_cursor).end().take());
@@ -142,6 +149,7 @@ void list_expired_leases(const CallPtr& call) {
 
 constexpr Route kRoutes[] = {
     {"GET", "/v1/lanes", "list_lanes", Body::none, kSmallBody, list_lanes},
+    {"PUT", "/v1/lanes/{lane}", "register_lane", Body::ignored, kSmallBody, register_lane},
     {"POST", "/v1/lanes/{lane}/pause", "pause_lane", Body::ignored, kSmallBody,
      set_lane_state<LaneState::paused>},
     {"POST", "/v1/lanes/{lane}/resume", "resume_lane", Body::ignored, kSmallBody,

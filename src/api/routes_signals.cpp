@@ -60,6 +60,18 @@ void read_token(const CallPtr& call) {
   });
 }
 
+void reply_delivery(Call& self, const SignalDelivered& delivered) {
+  JsonWriter out;
+  out.object();
+  if (delivered.duplicate) {
+    out.key("Duplicate").object().field("existing_signal_id", delivered.signal_id);
+  } else {
+    out.key("Accepted").object().field("signal_id", delivered.signal_id);
+    write_word(out, "effect", delivered.effect);
+  }
+  self.reply(200, out.end().end().take());
+}
+
 void deliver(const CallPtr& call) {
   const auto fields = call->fields();
   const auto named = fields.maybe_id<ExecutionId>("execution_id");
@@ -94,16 +106,37 @@ void deliver(const CallPtr& call) {
   request.execution_id = id_of(call);
   if (named && *named != request.execution_id)
     refuse_input("path execution_id does not match body execution_id");
-  call->run(std::move(request), [](Call& self, const SignalDelivered& delivered) {
+  call->run(std::move(request), reply_delivery);
+}
+
+// An operator's word, without a token. By convention `approved` or `rejected`.
+void approve(const CallPtr& call) {
+  const auto fields = call->fields();
+  auto request = std::make_shared<DeliverApprovalSignal>();
+  request->waitpoint_id = fields.id<WaitpointId>("waitpoint_id");
+  request->signal_name = fields.text_or("signal_name", "approved");
+  request->idempotency_suffix = fields.text_or("idempotency_suffix", "");
+  request->execution_id = id_of(call);
+  if (const auto lane = fields.maybe_text("lane_id")) {
+    request->lane_id = *lane;
+    return call->run(std::move(*request), reply_delivery);
+  }
+  const DescribeExecution which{request->execution_id};
+  call->read(which, [request](Call& self, const ExecutionSnapshot& execution) {
+    request->lane_id = execution.lane_id;
+    self.run(std::move(*request), reply_delivery);
+  });
+}
+
+void close_waitpoint(const CallPtr& call) {
+  CloseWaitpoint request;
+  if (call->has_body()) request.reason = call->fields().text_or("reason", request.reason);
+  request.execution_id = id_of(call);
+  request.waitpoint_id = path_id<WaitpointId>("waitpoint_id", call->segments[1]);
+  call->run(std::move(request), [](Call& self, const WaitpointClosed& closed) {
     JsonWriter out;
-    out.object();
-    if (delivered.duplicate) {
-      out.key("Duplicate").object().field("existing_signal_id", delivered.signal_id);
-    } else {
-      out.key("Accepted").object().field("signal_id", delivered.signal_id);
-      write_word(out, "effect", delivered.effect);
-    }
-    self.reply(200, out.end().end().take());
+    out.object().field("outcome", closed.already_closed ? "already_closed" : "closed").end();
+    self.reply(200, out.take());
   });
 }
 
@@ -132,6 +165,29 @@ void read_suspension(const CallPtr& call) {
     out.end().key("signals").array();
     for (const auto& signal : suspension.signals) write_resume_signal(out, signal.signal);
     self.reply(200, out.end().end().take());
+  });
+}
+
+void list_suspensions(const CallPtr& call) {
+  ListSuspensions request{.namespace_ = call->query.text("namespace"),
+                          .lane_id = call->query.text("lane"),
+                          .cursor = call->query.text("cursor").value_or(""),
+                          .limit = read_limit(call->query, 50, 1, 1000)};
+  call->read(std::move(request), [](Call& self, const SuspensionPage& page) {
+    JsonWriter out;
+    out.object().key("suspensions").array();
+    for (const auto& suspension : page.suspensions) {
+      out.object()
+          .field("execution_id", suspension.execution_id)
+          .field("namespace", suspension.namespace_)
+          .field("lane_id", suspension.lane_id);
+      write_word(out, "reason_code", suspension.reason_code);
+      out.field("suspended_at", suspension.suspended_at)
+          .field("timeout_at", suspension.timeout_at)
+          .field("waitpoint_ids", suspension.waitpoint_ids)
+          .end();
+    }
+    self.reply(200, out.end().field("next_cursor", page.next_cursor).end().take());
   });
 }
 
@@ -193,6 +249,10 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/executions/{id}/waitpoints/{waitpoint_id}/token", "read_waitpoint_token", Body::none,
      kSmallBody, read_token},
     {"POST", "/v1/executions/{id}/signal", "deliver_signal", Body::json, kMediumBody, deliver},
+    {"POST", "/v1/executions/{id}/approve", "deliver_approval_signal", Body::json, kSmallBody, approve},
+    {"POST", "/v1/executions/{id}/waitpoints/{waitpoint_id}/close", "close_waitpoint", Body::json_if_any,
+     kSmallBody, close_waitpoint},
+    {"GET", "/v1/suspensions", "list_suspensions", Body::none, kSmallBody, list_suspensions},
     {"GET", "/v1/executions/{id}/suspension", "describe_suspension", Body::none, kSmallBody, read_suspension},
     {"POST", "/v1/executions/{id}/resume", "resume_execution", Body::json_if_any, kSmallBody, resume},
     {"POST", "/v1/admin/rotate-waitpoint-secret", "rotate_waitpoint_secret", Body::json, kSmallBody, rotate},

@@ -186,6 +186,28 @@ void read_output(const CallPtr& call) {
   });
 }
 
+void list_streams(const CallPtr& call) {
+  call->read(ListStreams{id_of(call)}, [](Call& self, const std::vector<StreamInfo>& streams) {
+    JsonWriter out;
+    out.object().key("streams").array();
+    for (const auto& stream : streams) {
+      out.object()
+          .field("attempt_index", stream.attempt_index)
+          .field("created_at", stream.created_at)
+          .field("frame_count", stream.frame_count)
+          .field("frames_kept", stream.frames_kept)
+          .field("total_bytes", stream.total_bytes)
+          .field("last_id", stream.last_id)
+          .field("last_frame_at", stream.last_frame_at)
+          .field("has_summary", stream.has_summary)
+          .field("closed_at", stream.closed_at)
+          .field("closed_reason", stream.closed_reason)
+          .end();
+    }
+    self.reply(200, out.end().end().take());
+  });
+}
+
 void read_summary(const CallPtr& call) {
   const auto attempt = attempt_of(call);
   call->read(ReadSummary{.execution_id = id_of(call), .attempt_index = attempt},
@@ -251,6 +273,7 @@ constexpr Route kRoutes[] = {
      follow_stream},
     {"GET", "/v1/executions/{id}/attempts/{idx}/summary", "read_summary", Body::none, kSmallBody,
      read_summary},
+    {"GET", "/v1/executions/{id}/streams", "list_streams", Body::none, kSmallBody, list_streams},
     {"GET", "/v1/executions/{id}/stream", "read_output", Body::none, kSmallBody, read_output},
     {"GET", "/v1/executions/{id}/events", "read_history", Body::none, kSmallBody, read_history},
     {"GET", "/v1/events", "follow_events", Body::none, kSmallBody, follow_events},

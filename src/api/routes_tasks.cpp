@@ -161,13 +161,6 @@ void check_grant(const GrantTerms& terms, const std::string& lane) {
   if (!lane.empty()) unwrap(check_lane(lane));
 }
 
-void write_grant(JsonWriter& out, const ClaimGrant& grant) {
-  out.field("execution_id", grant.execution_id)
-      .field("partition_key", grant.partition_key)
-      .field("grant_key", grant.grant_key)
-      .field("expires_at_ms", grant.expires_at);
-}
-
 // A time to live beyond what fits is as wrong as any other that is too long.
 std::int64_t read_grant_ttl(const Fields& fields) {
   const auto ttl = fields.number<std::uint64_t>("grant_ttl_ms");
@@ -188,6 +181,40 @@ void claim_for_worker(const CallPtr& call) {
     out.object();
     write_grant(out, *grant);
     self.reply(200, out.end().take());
+  });
+}
+
+// Of one execution that a scheduler has chosen.
+void issue_claim_grant(const CallPtr& call) {
+  const auto fields = call->fields();
+  IssueClaimGrant request{.lane_id = fields.text_or("lane_id", "default")};
+  request.terms.worker_id = fields.text("worker_id");
+  request.terms.worker_instance_id = fields.text_or("worker_instance_id", request.terms.worker_id);
+  request.terms.capabilities = fields.texts("capabilities");
+  request.terms.grant_ttl_ms = read_grant_ttl(fields);
+  request.execution_id = path_id<ExecutionId>("execution_id", call->segments[0]);
+  check_grant(request.terms, request.lane_id);
+  call->run(std::move(request), [](Call& self, const ClaimGrant& grant) {
+    JsonWriter out;
+    out.object();
+    write_grant(out, grant);
+    self.reply(200, out.end().take());
+  });
+}
+
+// An operator takes it, whatever limits it.
+void claim_as_operator(const CallPtr& call) {
+  IssueGrantAndClaim request;
+  if (call->has_body()) {
+    const auto fields = call->fields();
+    request.lane_id = fields.text_or("lane_id", request.lane_id);
+    request.lease_duration_ms = fields.number_or<std::int64_t>("lease_ttl_ms", request.lease_duration_ms);
+  }
+  request.execution_id = path_id<ExecutionId>("execution_id", call->segments[0]);
+  call->run(std::move(request), [](Call& self, const ClaimedTask& task) {
+    JsonWriter out;
+    write_task(out, task);
+    self.reply(200, out.take());
   });
 }
 
@@ -227,6 +254,9 @@ void issue_reclaim_grant(const CallPtr& call) {
 constexpr Route kRoutes[] = {
     {"POST", "/v1/executions/{id}/reclaim", "issue_reclaim_grant", Body::json, kSmallBody,
      issue_reclaim_grant},
+    {"POST", "/v1/executions/{id}/grant", "issue_claim_grant", Body::json, kSmallBody, issue_claim_grant},
+    {"POST", "/v1/executions/{id}/claim", "issue_grant_and_claim", Body::json_if_any, kSmallBody,
+     claim_as_operator},
     {"POST", "/v1/workers/{worker_id}/claim", "claim_for_worker", Body::json, kSmallBody, claim_for_worker},
     {"POST", "/v1/tasks/claim", "claim_tasks", Body::json, kSmallBody, claim},
     {"POST", "/v1/tasks/report", "report_tasks", Body::json, kLargeBody, report_many},

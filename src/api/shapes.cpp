@@ -230,4 +230,19 @@ void write_budget(JsonWriter& out, const BudgetStatus& budget) {
       .end();
 }
 
+void write_usage(JsonWriter& out, const UsageReport& report) {
+  write_word(out, "outcome", report.outcome);
+  if (report.outcome != UsageOutcome::soft_breach && report.outcome != UsageOutcome::hard_breach) return;
+  out.field("dimension", report.dimension)
+      .field("current_usage", report.current_usage)
+      .field(report.outcome == UsageOutcome::hard_breach ? "hard_limit" : "soft_limit", report.limit);
+}
+
+void write_grant(JsonWriter& out, const ClaimGrant& grant) {
+  out.field("execution_id", grant.execution_id)
+      .field("partition_key", grant.partition_key)
+      .field("grant_key", grant.grant_key)
+      .field("expires_at_ms", grant.expires_at);
+}
+
 }  // namespace flowfabric::api

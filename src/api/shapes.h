@@ -37,6 +37,9 @@ void write_resume_signal(JsonWriter& out, const ResumeSignal& signal);
 void write_waitpoint(JsonWriter& out, const WaitpointView& waitpoint);
 void write_counts(JsonWriter& out, const std::map<PublicState, std::int64_t>& counts);
 void write_budget(JsonWriter& out, const BudgetStatus& budget);
+// The members of an object: what became of a report.
+void write_usage(JsonWriter& out, const UsageReport& report);
+void write_grant(JsonWriter& out, const ClaimGrant& grant);
 
 // `"x": "word"`
 template <class Enum>

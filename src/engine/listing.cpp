@@ -217,15 +217,19 @@ ListResult list(store::Session& session, core::Unit& unit, const ListQuery& quer
   return result;
 }
 
+Result<void> check_page(ListQuery& query, const std::string& cursor) {
+  if (auto ok = check_limit(query.limit, 1, kMaxPage); !ok) return ok;
+  if (auto ok = core::check_filter(query.filter); !ok) return ok;
+  if (cursor.empty()) return {};
+  const auto position = core::position_of(cursor, query.order);
+  if (!position) return std::unexpected(position.error());
+  query.after = *position;
+  return {};
+}
+
 Result<ExecutionPage> answer(Readers& readers, const ListExecutions& request) {
-  if (auto ok = check_limit(request.limit, 1, kMaxPage); !ok) return std::unexpected(ok.error());
-  if (auto ok = core::check_filter(request.filter); !ok) return std::unexpected(ok.error());
   ListQuery query{request.filter, request.order, std::nullopt, request.limit};
-  if (!request.cursor.empty()) {
-    const auto position = core::position_of(request.cursor, request.order);
-    if (!position) return std::unexpected(position.error());
-    query.after = *position;
-  }
+  if (auto ok = check_page(query, request.cursor); !ok) return std::unexpected(ok.error());
   return readers.read([&](Reading& reading) -> Result<ExecutionPage> {
     const auto listed = list(reading.session, reading.unit, query);
     ExecutionPage page;
@@ -350,6 +354,54 @@ std::optional<WorkerKey> parse_worker_cursor(const std::string& cursor) {
   return WorkerKey{rest.substr(0, length), rest.substr(length)};
 }
 
+WorkerPage living_workers(Reading& reading, const ListWorkers& request, std::optional<WorkerKey> after) {
+  const core::Context at{.now_ms = reading.now_ms};
+  WorkerPage page;
+  for (;;) {
+    const auto keys = reading.session.keys_after<Worker>(after, request.limit + std::size_t{1});
+    for (const auto& key : keys) reading.unit.want<Worker>(key);
+    for (const auto& key : keys) {
+      if (request.namespace_ && key.namespace_ != *request.namespace_) return page;
+      const auto& worker = reading.require<Worker>(key);
+      if (!core::is_alive(worker, at)) continue;
+      if (page.workers.size() == request.limit) {
+        const auto& last = page.workers.back();
+        page.next_cursor = worker_cursor({last.namespace_, last.worker_instance_id});
+        return page;
+      }
+      page.workers.push_back(core::view(worker));
+    }
+    if (keys.size() <= request.limit) return page;
+    after = keys.back();
+  }
+}
+
+// There is no index of leases by worker: what runs is looked through, up to a bound.
+void count_leases(Reading& reading, std::vector<WorkerView>& workers) {
+  constexpr int most_pages = 20;
+  using Place = std::pair<std::string, std::string>;  // namespace, instance
+  std::map<Place, std::uint64_t> held;
+  ListQuery running{.filter = {.states = {PublicState::active}},
+                    .order = ListOrder::oldest,
+                    .after = std::nullopt,
+                    .limit = kMaxPage};
+  for (int pages = 0;; ++pages) {
+    if (pages == most_pages) return;
+    const auto listed = list(reading.session, reading.unit, running);
+    for (const auto& [execution, group] : listed.found) {
+      ++held[{execution.namespace_, execution.worker_instance_id}];
+      // A worker that names no namespace works for all.
+      if (!execution.namespace_.empty()) ++held[{"", execution.worker_instance_id}];
+    }
+    if (!listed.next) break;
+    running.after = listed.next;
+  }
+  for (auto& worker : workers) {
+    const auto found = held.find({worker.namespace_, worker.worker_instance_id});
+    worker.leases = found == held.end() ? 0 : found->second;
+  }
+}
+
 }  // namespace
 
 Result<WorkerPage> answer(Readers& readers, const ListWorkers& request) {
@@ -365,25 +417,9 @@ Result<WorkerPage> answer(Readers& readers, const ListWorkers& request) {
     if (!after || elsewhere) return core::bad_cursor(request.cursor);
   }
   return readers.read([&](Reading& reading) -> Result<WorkerPage> {
-    const core::Context at{.now_ms = reading.now_ms};
-    WorkerPage page;
-    for (;;) {
-      const auto keys = reading.session.keys_after<Worker>(after, request.limit + std::size_t{1});
-      for (const auto& key : keys) reading.unit.want<Worker>(key);
-      for (const auto& key : keys) {
-        if (request.namespace_ && key.namespace_ != *request.namespace_) return page;
-        const auto& worker = reading.require<Worker>(key);
-        if (!core::is_alive(worker, at)) continue;
-        if (page.workers.size() == request.limit) {
-          const auto& last = page.workers.back();
-          page.next_cursor = worker_cursor({last.namespace_, last.worker_instance_id});
-          return page;
-        }
-        page.workers.push_back(core::view(worker));
-      }
-      if (keys.size() <= request.limit) return page;
-      after = keys.back();
-    }
+    auto page = living_workers(reading, request, after);
+    if (!page.workers.empty()) count_leases(reading, page.workers);
+    return page;
   });
 }
 

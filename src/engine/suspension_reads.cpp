@@ -7,6 +7,7 @@
 #include "core/signal.h"
 #include "core/suspension.h"
 #include "core/suspension_read.h"
+#include "engine/listing.h"
 
 namespace flowfabric::engine {
 
@@ -148,6 +149,39 @@ Result<SuspendedPage> answer(Readers& readers, const ListSuspended& request) {
       page.suspended.push_back({found->owner(), found->details.suspended_at_ms, found->details.reason_code});
     }
     if (more) page.next_cursor = page.suspended.back().execution_id;
+    return page;
+  });
+}
+
+Result<SuspensionPage> answer(Readers& readers, const ListSuspensions& request) {
+  ListQuery query{.filter = {.lane_id = request.lane_id,
+                             .states = {PublicState::suspended},
+                             .namespace_ = request.namespace_},
+                  .order = ListOrder::oldest,
+                  .after = std::nullopt,
+                  .limit = request.limit};
+  if (auto ok = check_page(query, request.cursor); !ok) return std::unexpected(ok.error());
+  return readers.read([&](Reading& reading) -> Result<SuspensionPage> {
+    const auto listed = list(reading.session, reading.unit, query);
+    std::vector<SuspensionKey> keys;
+    for (const auto& [execution, group] : listed.found) keys.push_back(core::suspension_key(execution.key()));
+    load_all<Suspension>(reading, keys);
+    SuspensionPage page;
+    for (const auto& [execution, group] : listed.found) {
+      const auto* row = reading.unit.find<Suspension>(core::suspension_key(execution.key()));
+      if (!row) continue;
+      auto& entry =
+          page.suspensions.emplace_back(SuspensionSummary{.execution_id = execution.key(),
+                                                          .namespace_ = execution.namespace_,
+                                                          .lane_id = execution.lane_id,
+                                                          .reason_code = row->details.reason_code,
+                                                          .suspended_at = row->details.suspended_at_ms,
+                                                          .timeout_at = row->details.timeout_at_ms});
+      for (const auto& key : core::waitpoints_of(execution.key(), row->details)) {
+        entry.waitpoint_ids.push_back(key.waitpoint_id);
+      }
+    }
+    if (listed.next) page.next_cursor = core::cursor_of(*listed.next, query.order);
     return page;
   });
 }

@@ -189,11 +189,12 @@ struct ListedExecution {
   std::optional<std::int64_t> started_at_ms;
   std::optional<std::int64_t> terminal_at_ms;
   Tags tags;
+  std::string worker_instance_id;
 };
 BOOST_DESCRIBE_STRUCT(ListedExecution, (),
                       (partition_key, execution_id, lane_id, namespace_, group_id, created_at_ms,
                        public_state, flow_id, priority, total_attempt_count, started_at_ms, terminal_at_ms,
-                       tags))
+                       tags, worker_instance_id))
 inline ListedExecution listed(const Execution& execution) {
   return {.partition_key = execution.partition_key,
           .execution_id = execution.execution_id,
@@ -207,7 +208,8 @@ inline ListedExecution listed(const Execution& execution) {
           .total_attempt_count = execution.total_attempt_count,
           .started_at_ms = execution.started_at_ms,
           .terminal_at_ms = execution.terminal_at_ms,
-          .tags = execution.tags};
+          .tags = execution.tags,
+          .worker_instance_id = execution.lease.worker_instance_id};
 }
 
 // What the caller submitted. Never changes, but for an input that is an upstream's result.
