@@ -17,8 +17,6 @@ constexpr std::uint32_t kEdgesPerStep = 256;
 constexpr int kHopsPerStep = 12;
 constexpr std::uint32_t kAllEdges = std::numeric_limits<std::int32_t>::max();
 
-constexpr const char* kDependencyImpossible = "dependency_impossible";
-
 // The store's answer, and what this batch has added.
 template <class Question, class Matches>
 std::vector<EdgeKey> edges_of(Unit& unit, const Question& question, Matches matches) {
@@ -306,7 +304,9 @@ Rule run_due(Unit& unit, const DependencyDispatchKey& key, Context& at) {
 void block_on_dependencies(Unit& unit, Execution& execution, const EdgeGroup& group, const EdgeId& latest,
                            const Context& at) {
   execution.dependencies_pending = true;
-  if (execution.state.lifecycle_phase != LifecyclePhase::runnable) {
+  // What an operator holds, or a cancel of the flow has parked, stays so; it waits when it is released.
+  const bool is_held = execution.state.eligibility_state == EligibilityState::blocked_by_operator;
+  if (execution.state.lifecycle_phase != LifecyclePhase::runnable || is_held) {
     renew_offer(execution, at);  // a lost one is not offered while it waits
     return;
   }

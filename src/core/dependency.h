@@ -12,6 +12,9 @@
 
 namespace flowfabric::core {
 
+// Why an execution was skipped.
+inline constexpr const char* kDependencyImpossible = "dependency_impossible";
+
 // All edges out of, or into, an execution, those of this batch included.
 std::vector<EdgeKey> edges_from(Unit& unit, const ExecutionId& upstream);
 std::vector<EdgeKey> edges_into(Unit& unit, const ExecutionId& downstream);

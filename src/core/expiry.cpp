@@ -105,10 +105,7 @@ Rule run_due(Unit& unit, const ExecutionId& id, Context& at) {
     if (found->next_due_at_ms != exact) unit.edit<Execution>(id).next_due_at_ms = exact;
     return rule;
   }
-  if (rule == Rule::retention_trimmer) {
-    purge(unit, *found);
-    return rule;
-  }
+  if (rule == Rule::retention_trimmer) return purge(unit, id, at);
   if (rule == Rule::unblock) {
     recheck(unit, id, at);
     return rule;

@@ -24,7 +24,7 @@ Result<void> check_partition(const ExecutionId& id, const FlowKey& flow) {
   if (id.partition == flow.partition_key) return {};
   return fail_with(
       ErrorCode::invalid_input,
-      "partition mismatch: expected " + std::to_string(flow.partition_key) + ", got " +
+      "partition_mismatch: expected " + std::to_string(flow.partition_key) + ", got " +
           std::to_string(id.partition),
       "Members live in their flow's partition: create the execution with an id made for the flow.");
 }

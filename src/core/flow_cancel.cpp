@@ -268,6 +268,14 @@ void cancel_member(Unit& unit, const FlowKey& key, const ExecutionId& id, Contex
   if (backlog) cancel_one(unit, key, id, reason_of(*backlog), at);
 }
 
+void give_up_member(Unit& unit, const FlowKey& key, const ExecutionId& id) {
+  settle(unit, key, id);
+}
+
+OwedCancels next_page(const FlowKey& key) {
+  return {key, std::nullopt, kMembersPerStep};
+}
+
 CancelStep cancel_members(Unit& unit, const FlowKey& key, Context& at) {
   const auto* found = unit.find<CancelBacklog>(key);
   if (!found) return {.finished = true, .waits_for_active = false};

@@ -33,6 +33,10 @@ struct CancelStep {
 CancelStep cancel_members(Unit& unit, const FlowKey& key, Context& at);
 // Only this one, if it is owed a cancel.
 void cancel_member(Unit& unit, const FlowKey& key, const ExecutionId& id, Context& at);
+// It cannot be read, and is owed nothing any more.
+void give_up_member(Unit& unit, const FlowKey& key, const ExecutionId& id);
+// The members that the next step would cancel.
+OwedCancels next_page(const FlowKey& key);
 Rule run_due(Unit& unit, const FlowKey& key, Context& at);
 
 // One step of cancelling the siblings of a decided join.

@@ -1,5 +1,6 @@
 #include "core/flow_submit.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "core/admission.h"
@@ -173,6 +174,17 @@ CreateExecution as_member(const SubmitFlow& request, const FlowNode& node, const
   return execution;
 }
 
+// The flow has these nodes; retention may have removed some of them since.
+bool is_repeated(Unit& unit, const SubmitFlow& request, const std::vector<ExecutionId>& ids,
+                 const Flow& known) {
+  if (known.node_count < ids.size() || known.edge_count < request.edges.size()) return false;
+  const auto missing = std::ranges::count_if(ids, [&](const ExecutionId& id) {
+    const auto* member = unit.find<Execution>(id);
+    return !member || member->flow_id != known.flow_id;
+  });
+  return missing <= known.removed_count;
+}
+
 Result<void> create_members(Unit& unit, const SubmitFlow& request, const Plan& plan,
                             const std::vector<ExecutionId>& ids, Context& at) {
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -221,14 +233,14 @@ Result<FlowSubmission> submit_flow(Unit& unit, const SubmitFlow& request, Contex
   if (auto ok = plan.check(); !ok) return std::unexpected(ok.error());
   const auto key = key_of(*request.flow_id, at);
   const auto ids = member_ids(request, key.partition_key);
+  unit.fetch<Execution>(ids);
   if (const auto* known = unit.find<Flow>(key)) {
-    if (known->node_count < ids.size() || known->edge_count < request.edges.size()) {
+    if (!is_repeated(unit, request, ids, *known)) {
       return invalid("flow_id: " + key.flow_id.to_string(),
                      "Another flow has this id: choose a new one, or repeat exactly the first call.");
     }
     return submission(request, ids, true);
   }
-  unit.fetch<Execution>(ids);
   for (const auto& id : ids) {
     if (unit.find<Execution>(id)) {
       return invalid("flow_id: " + key.flow_id.to_string(),

@@ -2,10 +2,14 @@
 #pragma once
 
 #include "core/context.h"
+#include "core/expiry.h"
 #include "core/unit.h"
 
 namespace flowfabric::core {
 
-void purge(Unit& unit, const Execution& execution);
+// Its time has come: it is removed, unless its flow goes on. Edges that are still to be resolved, siblings
+// that are still to be cancelled, late edges and replays need every member until all have ended; then it is
+// looked at again later.
+Rule purge(Unit& unit, const ExecutionId& id, const Context& at);
 
 }  // namespace flowfabric::core

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/dependency.h"
 #include "core/lease.h"
 #include "core/suspension.h"
 #include "core/transition.h"
@@ -237,7 +238,7 @@ std::optional<Closing> closing_of(const Execution* execution, std::uint32_t atte
     else if (by_suspension)
       reason = "suspension_timeout";
     else if (ended->attempt_state == AttemptLifecycle::ended_cancelled)
-      reason = "attempt_cancelled";
+      reason = ended->failure_reason == kDependencyImpossible ? kDependencyImpossible : "attempt_cancelled";
     else if (by_clock)
       reason = "expired";
     return Closing{ended->terminal_at_ms, std::move(reason)};
@@ -251,7 +252,7 @@ std::optional<Closing> closing_of(const Execution* execution, std::uint32_t atte
   }
   // It never ran, and will not.
   if (state.terminal_outcome == TerminalOutcome::skipped) {
-    return Closing{*execution->terminal_at_ms, "dependency_impossible"};
+    return Closing{*execution->terminal_at_ms, kDependencyImpossible};
   }
   if (state.lifecycle_phase == LifecyclePhase::terminal && execution->total_attempt_count == 0) {
     const bool cancelled = state.terminal_outcome == TerminalOutcome::cancelled;

@@ -17,6 +17,7 @@
 #include "core/suspension.h"
 #include "core/worker.h"
 #include "engine/bulk.h"
+#include "engine/flow_cancel.h"
 #include "engine/random_seed.h"
 
 namespace flowfabric::engine {
@@ -208,6 +209,7 @@ Operation Clock::due_operation(const store::DueKey& key, std::function<void(Outc
   };
   operation.answer = [outcome, done = std::move(done)](const Error* refusal) {
     outcome->succeeded = refusal == nullptr;
+    if (refusal) outcome->refusal = refusal->code;
     done(*outcome);
   };
   operation.seed = random_seed();
@@ -247,7 +249,7 @@ bool Clock::others_are_busy() {
 }
 
 void Clock::note_outcome(const store::DueKey& key, const Outcome& outcome) {
-  if (!outcome.succeeded) return note_success(key, false);
+  if (!outcome.succeeded) return note_success(key, go_round_damage(key, outcome));
   if (outcome.is_foreign) {
     ++filtered_;
     foreign_.emplace(key, std::chrono::steady_clock::now() + kForeignRest);
@@ -274,6 +276,14 @@ bool Clock::run_bulk(const store::DueKey& key) {
   if (!job) return false;
   note_success(key, run_bulk_step(*session_, committers_, job->key, options_));
   return true;
+}
+
+// One member of a cancelled flow that cannot be read holds up nobody but itself.
+bool Clock::go_round_damage(const store::DueKey& key, const Outcome& outcome) {
+  const auto* flow = std::get_if<store::Due<CancelBacklog>>(&key);
+  if (!flow || !is_hopeless(*outcome.refusal)) return false;
+  ++failed_;
+  return cancel_each(*session_, committers_, flow->key, options_);
 }
 
 void Clock::run_page(const std::vector<store::DueKey>& keys) {

@@ -37,6 +37,7 @@ class Clock {
   // What became of a due record.
   struct Outcome {
     bool succeeded{false};
+    std::optional<ErrorCode> refusal{};
     bool is_foreign{false};  // it is left to other engines
     core::Rule rule{};
   };
@@ -55,6 +56,7 @@ class Clock {
   bool others_are_busy();
   void run_page(const std::vector<store::DueKey>& keys);
   bool run_bulk(const store::DueKey& key);
+  bool go_round_damage(const store::DueKey& key, const Outcome& outcome);
   Operation due_operation(const store::DueKey& key, std::function<void(Outcome)> done) const;
   bool has_set_aside();
   bool is_set_aside(const store::DueKey& key) const;

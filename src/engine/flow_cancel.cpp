@@ -1,5 +1,7 @@
 #include "engine/flow_cancel.h"
 
+#include <algorithm>
+#include <latch>
 #include <thread>
 
 #include "core/flow_cancel.h"
@@ -10,6 +12,23 @@ namespace flowfabric::engine {
 namespace {
 
 constexpr std::chrono::milliseconds kLookAgain{20};
+
+using CancelRun = std::function<void(core::Unit&, core::Context&)>;
+
+Operation operation_on(const FlowKey& key, const EngineOptions& options, CancelRun run,
+                       std::function<void(const Error*)> answer) {
+  Operation operation;
+  operation.want = [key](core::Unit& unit) { unit.want<CancelBacklog>(key); };
+  operation.run = [run = std::move(run)](core::Unit& unit, core::Context& at) {
+    run(unit, at);
+    return Outcome::keep;
+  };
+  operation.answer = std::move(answer);
+  operation.seed = random_seed();
+  operation.affinity = affinity_of(key.flow_id);
+  operation.deadline = std::chrono::steady_clock::now() + options.operation_deadline;
+  return operation;
+}
 
 // One cancel on its way; it lives until it is answered.
 class Cancelling : public std::enable_shared_from_this<Cancelling> {
@@ -30,10 +49,7 @@ class Cancelling : public std::enable_shared_from_this<Cancelling> {
 
  private:
   void after_step(const Error* refusal) {
-    if (refusal && refusal->code != ErrorCode::invariant_violation &&
-        refusal->code != ErrorCode::corruption) {
-      return answer_(std::unexpected(*refusal));
-    }
+    if (refusal && !is_hopeless(refusal->code)) return answer_(std::unexpected(*refusal));
     // One of them cannot be cancelled; the others can.
     if (refusal) return one_by_one();
     if (last_.finished) result_.outcome = CancelOutcome::cancelled;
@@ -65,19 +81,8 @@ class Cancelling : public std::enable_shared_from_this<Cancelling> {
     answer_(std::move(result_));
   }
 
-  void submit(std::function<void(core::Unit&, core::Context&)> run,
-              std::function<void(const Error*)> answer) {
-    Operation operation;
-    operation.want = [key = key_](core::Unit& unit) { unit.want<CancelBacklog>(key); };
-    operation.run = [run = std::move(run)](core::Unit& unit, core::Context& at) {
-      run(unit, at);
-      return Outcome::keep;
-    };
-    operation.answer = std::move(answer);
-    operation.seed = random_seed();
-    operation.affinity = affinity_of(key_.flow_id);
-    operation.deadline = std::chrono::steady_clock::now() + cancel_.options.operation_deadline;
-    cancel_.committers.submit(std::move(operation));
+  void submit(CancelRun run, std::function<void(const Error*)> answer) {
+    cancel_.committers.submit(operation_on(key_, cancel_.options, std::move(run), std::move(answer)));
   }
 
   const FlowCancel cancel_;
@@ -88,7 +93,75 @@ class Cancelling : public std::enable_shared_from_this<Cancelling> {
   CancelAnswer answer_;
 };
 
+std::vector<ExecutionId> owed_members(store::Session& session, const FlowKey& key) {
+  core::Unit unit(session);
+  unit.want_answer(core::next_page(key));
+  session.begin(unit);
+  auto members = unit.ask(core::next_page(key));
+  session.rollback();
+  return members;
+}
+
+using MemberRun = void (*)(core::Unit&, const FlowKey&, const ExecutionId&, core::Context&);
+
+// One operation for each, all at once: what was refused, and why.
+std::map<ExecutionId, ErrorCode> run_each(Committers& committers, const FlowKey& key,
+                                          const EngineOptions& options,
+                                          const std::vector<ExecutionId>& members, MemberRun run) {
+  struct Refused {
+    explicit Refused(std::size_t missing) : all(static_cast<std::ptrdiff_t>(missing)) {}
+    std::mutex mutex;
+    std::map<ExecutionId, ErrorCode> members;
+    std::latch all;
+  };
+  auto refused = std::make_shared<Refused>(members.size());
+  std::vector<Operation> operations;
+  for (const auto& id : members) {
+    operations.push_back(operation_on(
+        key, options, [run, key, id](core::Unit& unit, core::Context& at) { run(unit, key, id, at); },
+        [refused, id](const Error* refusal) {
+          {
+            std::lock_guard lock(refused->mutex);
+            if (refusal) refused->members.emplace(id, refusal->code);
+          }
+          refused->all.count_down();
+        }));
+  }
+  committers.submit(std::move(operations));
+  refused->all.wait();
+  return refused->members;
+}
+
+// Those that each fail by themselves, in a way that will not change.
+std::vector<ExecutionId> hopeless_of(const std::map<ExecutionId, ErrorCode>& refused) {
+  std::vector<ExecutionId> members;
+  for (const auto& [id, code] : refused) {
+    if (is_hopeless(code)) members.push_back(id);
+  }
+  return members;
+}
+
 }  // namespace
+
+bool is_hopeless(ErrorCode code) {
+  return code == ErrorCode::invariant_violation || code == ErrorCode::corruption;
+}
+
+bool cancel_each(store::Session& session, Committers& committers, const FlowKey& key,
+                 const EngineOptions& options) {
+  const auto each = [&](const std::vector<ExecutionId>& members, MemberRun run) {
+    return run_each(committers, key, options, members, run);
+  };
+  const auto failed = each(owed_members(session, key), core::cancel_member);
+  // What can be read may only have a neighbour that cannot: it stays owed, so that nobody claims it.
+  const auto unreadable = hopeless_of(
+      each(hopeless_of(failed), [](core::Unit& unit, const FlowKey&, const ExecutionId& id, core::Context&) {
+        static_cast<void>(unit.find<Execution>(id));
+      }));
+  const auto kept = each(unreadable, [](core::Unit& unit, const FlowKey& flow, const ExecutionId& id,
+                                        core::Context&) { core::give_up_member(unit, flow, id); });
+  return kept.empty() && failed.size() == unreadable.size();
+}
 
 CancelAnswer finish_cancel(const FlowCancel& cancel, CancelAnswer answer) {
   return [cancel, answer = std::move(answer)](Result<FlowCancellation> header) mutable {

@@ -19,6 +19,14 @@ struct FlowCancel {
 // is allowed to finish is not waited for here.
 CancelAnswer finish_cancel(const FlowCancel& cancel, CancelAnswer answer);
 
+// Repeating the call would meet the same trouble.
+bool is_hopeless(ErrorCode code);
+
+// A step of the clock met a member that cannot be cancelled: now each by itself. One that cannot even be read
+// is given up, so that it holds up nobody. False: there was other trouble, and the step is to be repeated.
+bool cancel_each(store::Session& session, Committers& committers, const FlowKey& key,
+                 const EngineOptions& options);
+
 // Waits on the calling thread for what may finish by itself.
 Result<FlowCancellation> await_cancel(Readers& readers, const CancelFlow& request,
                                       Result<FlowCancellation> answer);

@@ -141,7 +141,7 @@ TEST_P(FlowBuild, WhatDoesNotExistCannotBeAdded) {
 TEST_P(FlowBuild, AMemberLivesInThePartitionOfItsFlow) {
   start_flow();
   const auto stranger = create({.execution_id = elsewhere(execution_id_for(flow_id(), uuid_of(777)))});
-  refuse(addition(stranger), ErrorCode::invalid_input, "partition");
+  refuse(addition(stranger), ErrorCode::invalid_input, "partition_mismatch");
 
   EXPECT_EQ(describe(stranger).flow_id, std::nullopt);
 }
@@ -273,7 +273,8 @@ TEST_P(FlowBuild, AnEdgeIdIsUsedOncePerFlow) {
   must(request);
   auto again = edge("b", "c");
   again.edge_id = some_edge();
-  refuse(again, ErrorCode::dependency_already_exists);
+  const auto error = refuse(again, ErrorCode::dependency_already_exists);
+  EXPECT_EQ(error.detail, id("a").to_string() + " -> " + id("b").to_string()) << "the edge that has it";
 
   start_flow();
   add_all({"x", "y"});
@@ -332,6 +333,28 @@ TEST_P(FlowBuild, FromTheApplyOnTheDownstreamWaits) {
   EXPECT_EQ(edge_of(edge_id).dependency_state, DependencyState::unsatisfied);
   EXPECT_EQ(flow().graph_revision, 3u);
   expect_not_offered("b");
+}
+
+// An operator's word outlasts the join.
+TEST_P(FlowBuild, WhatIsHeldStaysHeld) {
+  start_flow();
+  add_all({"a", "b"});
+  must(HoldExecution{.execution_id = id("b")});
+  const auto held = state_of("b");
+  connect("a", "b");
+  EXPECT_EQ(state_of("b"), held);
+  must(ReleaseExecution{id("b")});
+  EXPECT_EQ(state_of("b"), expected::waiting_children());
+
+  add("c");
+  must(HoldExecution{.execution_id = id("c")});
+  connect("a", "c");
+  succeeds("a");
+  EXPECT_EQ(state_of("c"), held);
+  expect_not_offered("c");
+  must(ReleaseExecution{id("c")});
+  succeeds("b");
+  succeeds("c");
 }
 
 TEST_P(FlowBuild, AppliedAgainItCountsOnce) {

@@ -119,5 +119,50 @@ TEST_F(DamagedFlow, IsCancelledButForTheMemberThatCannotBe) {
   close();
 }
 
+// Nobody waits: then the clock does the same.
+TEST_F(DamagedFlow, IsCancelledByTheClockToo) {
+  submit(graph("a b c"));
+  damage("update ff_exec_core set terminal_outcome='nonsense' where execution_id=" + blob("b"));
+  cancel_flow();
+  run_due();
+  for (const auto* name : {"a", "c"}) {
+    EXPECT_EQ(state_of(name).public_state, PublicState::cancelled) << name;
+    forget(id(name));
+  }
+  const auto looks = engine().stats().clock_operations;
+  advance(kHour);
+  EXPECT_EQ(engine().stats().clock_operations, looks) << "it is tried again and again";
+  forget(id("b"));
+  forget_flow(flow_id());
+  close();
+}
+
+// What only has a neighbour that cannot be read is still owed its cancel: nobody may claim it.
+TEST_F(DamagedFlow, KeepsWhatItCannotCancelFromBeingClaimed) {
+  submit(graph("a>b c"));
+  damage("update ff_exec_core set terminal_outcome='nonsense' where execution_id=" + blob("b"));
+  cancel_flow();
+  run_due();
+  EXPECT_EQ(state_of("c").public_state, PublicState::cancelled);
+  EXPECT_EQ(state_of("a").public_state, PublicState::waiting);
+  EXPECT_FALSE(
+      call(ClaimTasks{.worker_id = kWorker, .lanes = {"a"}}).value_or(std::vector<ClaimedTask>{}).size());
+  for (const auto* name : {"a", "b", "c"}) forget(id(name));
+  forget_flow(flow_id());
+  close();
+}
+
+// 04 §4.6: never taken for a policy that is known.
+TEST_F(DamagedFlow, WithAnUnknownPolicyIsNotResolved) {
+  submit(graph("a>b"));
+  const auto task = take("a");
+  damage("update ff_edge_group set policy_kind='majority'");
+  expect_error(completion(task), ErrorCode::corruption);
+  EXPECT_EQ(state_of("a"), expected::running());
+  damage("update ff_edge_group set policy_kind='all_of'");
+  complete(task);
+  EXPECT_EQ(members(), "a:completed b:waiting");
+}
+
 }  // namespace
 }  // namespace flowfabric

@@ -299,16 +299,47 @@ TEST_P(FlowRetention, AFlowWithoutMembersStays) {
   EXPECT_EQ(flow().state, FlowState::open);
 }
 
-TEST_P(FlowRetention, AFlowStaysWhileAMemberHasNotEnded) {
+// 08 §5.17: what still may be needed is not removed, however long ago it ended.
+TEST_P(FlowRetention, AMemberStaysUntilItsFlowIsOver) {
   auto request = graph("a b");
   node(request, "a").execution.policy = kept_for(1000);
   submit(request);
-  succeeds("a");
+  succeeds("a", "still needed");
   advance(100 * kHour);
-
+  EXPECT_EQ(result(id("a")), "still needed");
   EXPECT_EQ(flow().state, FlowState::open);
-  if (!call(DescribeExecution{id("a")})) forget(id("a"));
   succeeds("b");
+  EXPECT_EQ(flow().state, FlowState::completed);
+  advance(200 * kHour);
+
+  expect_error(DescribeExecution{id("a")}, ErrorCode::execution_not_found);
+  expect_error(DescribeFlow{flow_id()}, ErrorCode::flow_not_found);
+  forget_flow(flow_id());
+  forget(id("a"));
+  forget(id("b"));
+}
+
+TEST_P(FlowRetention, AFanOutOutlivesItsUpstream) {
+  auto request = fan_out(1000);
+  node(request, "root").execution.policy = kept_for(0);
+  submit_many(std::move(request));
+  complete(claim_one({.lanes = {"many"}}));
+  run_due();
+
+  EXPECT_EQ(flow().counts[PublicState::waiting], 1000);
+}
+
+TEST_P(FlowRetention, WhatIsOwedToSiblingsOutlivesTheirJoin) {
+  constexpr std::uint32_t kMany = 1500;
+  auto request = fan_out(kMany);
+  for (auto& edge : request.edges) std::swap(edge.from, edge.to);
+  node(request, "root").join = quorum(kMany);
+  node(request, "root").execution.policy = kept_for(0);
+  submit_many(std::move(request));
+  fail(claim_one({.lanes = {"many"}}), "boom", "permanent");
+  run_due();
+
+  EXPECT_EQ(flow().counts[PublicState::cancelled], kMany - 1);
 }
 
 }  // namespace

@@ -178,13 +178,19 @@ TEST_P(FlowResolve, TooManyReclaimsAreAFailureToo) {
 }
 
 TEST_P(FlowResolve, EveryEndOfAMemberHasItsEvent) {
-  submit(graph("a>b>c"));
+  auto request = graph("a>b>c d e f");
+  node(request, "e").execution.execution_deadline_at = now() + 10;
+  submit(request);
   const auto standalone = create();
   fails("a");
   cancel(standalone);
+  cancel(id("d"));
+  succeeds("f");
+  advance(10);
   for (const auto& [name, outcome] :
        {std::pair{"a", TerminalOutcome::failed}, std::pair{"b", TerminalOutcome::skipped},
-        std::pair{"c", TerminalOutcome::skipped}}) {
+        std::pair{"c", TerminalOutcome::skipped}, std::pair{"d", TerminalOutcome::cancelled},
+        std::pair{"e", TerminalOutcome::expired}, std::pair{"f", TerminalOutcome::success}}) {
     EXPECT_EQ(outcomes(id(name)), Outcomes{outcome});
     EXPECT_EQ(completions(id(name)).at(0).flow_id, flow_id());
   }
@@ -201,6 +207,9 @@ TEST_P(FlowResolve, ARunningMemberIsSkippedUnderItsWorker) {
   EXPECT_EQ(attempts(id("b")).at(0).ended_at, now());
   EXPECT_EQ(member("b").lease, std::nullopt);
   EXPECT_EQ(lease_events(id("b")).back().type, LeaseEventType::released);
+  const auto stream = must(ReadStream{id("b"), task.attempt_index, "start", "end", 1});
+  EXPECT_EQ(stream.closed_at, now());
+  EXPECT_EQ(stream.closed_reason, "dependency_impossible");
   expect_refused(completion(task), ErrorCode::execution_not_active);
   advance(kHour);
   EXPECT_EQ(members(), "a:failed b:skipped");
@@ -373,6 +382,26 @@ TEST_P(FlowResolveRestart, AWideFanOutGoesOnWhereItWas) {
   run_due();
 
   EXPECT_EQ(flow().counts, (Counts{{PublicState::completed, 1}, {PublicState::waiting, 1000}}));
+}
+
+// 04, case 40: what the first step did is not done again, and the rest is.
+TEST_P(FlowResolveRestart, ASkipTravelsOnWhereItWas) {
+  constexpr std::size_t kHops = 40;
+  auto request = fan_out(kHops);
+  for (std::size_t i = 1; i < kHops; ++i) request.edges[i].from = "n" + std::to_string(i);
+  submit_many(std::move(request));
+  fail(claim_one({.lanes = {"many"}}), "boom", "permanent");
+  const auto skipped = flow().counts[PublicState::skipped];
+  EXPECT_GT(skipped, 0);
+  EXPECT_LT(skipped, static_cast<std::int64_t>(kHops)) << "the whole way was one step";
+  reopen();
+  run_due();
+
+  EXPECT_EQ(flow().counts, (Counts{{PublicState::failed, 1}, {PublicState::skipped, kHops}}));
+  for (const char* name : {"n1", "n20", "n40"}) {
+    EXPECT_EQ(outcomes(id(name)), Outcomes{TerminalOutcome::skipped}) << name;
+    EXPECT_EQ(tally(name), name == std::string("n1") ? "0,1,0,0 impossible" : "0,0,1,0 impossible");
+  }
 }
 
 TEST_P(FlowResolveRestart, JoinsAreAsTheyWere) {

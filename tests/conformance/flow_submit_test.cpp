@@ -203,6 +203,16 @@ TEST_P(FlowSubmit, TheSameIdIsTheSameFlow) {
   EXPECT_EQ(flow_story(), before);
 }
 
+TEST_P(FlowSubmit, AnotherFlowWithTheSameIdIsRefused) {
+  auto request = graph("a>b c");
+  request.flow_id = flow_of(7);
+  submit(request);
+  for (auto other : {graph("a>b d"), graph("a>b c d"), graph("a>b>c a>c")}) {
+    other.flow_id = flow_of(7);
+    refuse(std::move(other), ErrorCode::invalid_input, "flow_id");
+  }
+}
+
 TEST_P(FlowSubmit, WithoutAnIdEachIsAFlowOfItsOwn) {
   const auto first = submit(graph("a"));
   const auto second = submit(graph("a"));
