@@ -144,17 +144,21 @@ Parameters FilterOptions::words() const {
   return words;
 }
 
+CLI::Option* add_list(CLI::App& command, const std::string& name, std::vector<std::string>& values,
+                      const std::string& help) {
+  return command.add_option(name, values, help)->allow_extra_args(false);
+}
+
 void add_filter_options(CLI::App& command, FilterOptions& filter) {
   const auto group = [](CLI::Option* option) { option->group("Filter"); };
   group(command.add_option("--lane", filter.lane, "Of this lane"));
-  group(
-      command.add_option("--state", filter.states,
-                         "In one of these states: waiting, delayed, rate_limited, waiting_children, active, "
-                         "suspended, completed, failed, cancelled, expired, skipped"));
+  group(add_list(command, "--state", filter.states,
+                 "In one of these states: waiting, delayed, rate_limited, waiting_children, active, "
+                 "suspended, completed, failed, cancelled, expired, skipped"));
   group(command.add_option("--namespace", filter.name_space, "Of this namespace"));
   group(command.add_option("--kind", filter.kind, "Of this kind"));
   group(command.add_option("--flow", filter.flow, "Members of this flow"));
-  group(command.add_option("--tag", filter.tags, "With this tag, key=value; may be repeated"));
+  group(add_list(command, "--tag", filter.tags, "With this tag, key=value; may be repeated"));
   group(command.add_option("--created-after", filter.created_after,
                            "Submitted after 2026-11-16T21:00:00Z, or after 2h ago: 2h"));
   group(command.add_option("--created-before", filter.created_before, "Submitted before that time"));

@@ -34,6 +34,10 @@ std::string uuid_argument(const std::string& what, const std::string& given);
 // The path of an execution's route: `/v1/executions/{id}` and what follows.
 std::string execution_path(const std::string& id, const std::string& rest = "");
 
+// An option that may be repeated. It takes one value each time, so that an argument may follow it.
+CLI::Option* add_list(CLI::App& command, const std::string& name, std::vector<std::string>& values,
+                      const std::string& help);
+
 // Which executions.
 struct FilterOptions {
   std::optional<std::string> lane;

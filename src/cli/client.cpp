@@ -56,6 +56,8 @@ int exit_code_of(int status) {
         "Set FF_API_TOKEN to the server's token, or FF_API_TOKEN_FILE to a file that holds it; the server "
         "does not accept the one that was sent, if any.";
   }
+  // The code says it already.
+  if (failure.detail.starts_with("not found: ") && !failure.advice.empty()) failure.detail.clear();
   if (failure.detail.starts_with(failure.code)) failure.detail.erase(0, failure.code.size());
   while (failure.detail.starts_with(':') || failure.detail.starts_with(' ')) failure.detail.erase(0, 1);
   throw failure;
@@ -91,7 +93,13 @@ bool EventReader::read(std::string_view piece, const std::function<bool(const Se
 
 Client::Client(const ConnectionOptions& options, Purpose purpose) {
   auto opened = Connection::open(options, purpose);
-  if (!opened) fail(opened.error());
+  if (!opened) {
+    auto error = opened.error();
+    if (error.code == ErrorCode::transport && options.store == kDefaultStore) {
+      error.advice += " `flowfabric serve` starts one; --store names another server, or a store.";
+    }
+    fail(error);
+  }
   connection_ = *std::move(opened);
 }
 
@@ -168,6 +176,8 @@ int run(bool as_json, const std::function<int()>& command) {
     return command();
   } catch (const Failure& failure) {
     return tell(failure, as_json);
+  } catch (const std::exception& problem) {
+    return tell({kRefused, "failed", problem.what(), ""}, as_json);
   }
 }
 

@@ -121,7 +121,9 @@ std::string fish_script(const std::vector<Place>& places) {
   auto script = fmt::format(R"(# fish completion for flowfabric
 function __flowfabric_at
     set -l place ''
-    for word in (commandline -opc)[2..-1]
+    set -l words (commandline -opc)
+    set -e words[1]
+    for word in $words
         if contains -- "$place/$word"{}
             set place "$place/$word"
         end

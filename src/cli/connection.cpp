@@ -121,6 +121,14 @@ Result<std::unique_ptr<Connection>> open_store(const std::string& url, Purpose p
   return std::make_unique<DirectConnection>(*std::move(engine));
 }
 
+// What is wrong with it, in the words of CLI11's checks.
+std::string is_store_url(std::string& url) {
+  for (const auto* scheme : {"http://", "https://", "sqlite:", "postgres://", "postgresql://", "memory:"}) {
+    if (url.starts_with(scheme)) return "";
+  }
+  return "give a server (http://host:port) or a store (sqlite:PATH, postgres://user@host/database)";
+}
+
 }  // namespace
 
 void add_connection_options(CLI::App& command, ConnectionOptions& options) {
@@ -129,6 +137,7 @@ void add_connection_options(CLI::App& command, ConnectionOptions& options) {
                   "A server (http://host:port, https://…), or a store to open directly (sqlite:PATH, "
                   "postgres://…)")
       ->envname("FF_STORE")
+      ->check(CLI::Validator(is_store_url, ""))
       ->capture_default_str()
       ->group("Connection");
   command

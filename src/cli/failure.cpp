@@ -36,7 +36,9 @@ void fail(const Error& error) {
   const auto kind = error_info(error.code).kind;
   const bool is_unreachable = kind == ErrorKind::transport || kind == ErrorKind::unavailable;
   const int exit_code = kind == ErrorKind::not_found ? kNotFound : is_unreachable ? kUnreachable : kRefused;
-  fail(exit_code, std::string(error_name(error.code)), error.detail, error.advice);
+  // What the HTTP client says is a whole sentence.
+  const auto detail = error.code == ErrorCode::transport && error.detail == "http" ? "" : error.detail;
+  fail(exit_code, std::string(error_name(error.code)), detail, error.advice);
 }
 
 int tell(const Failure& failure, bool as_json) {

@@ -177,10 +177,10 @@ void add_flow(CLI::App& app, Action& chosen) {
   auto listed = std::make_shared<FlowListOptions>();
   listing->add_option("--namespace", listed->name_space, "Of this namespace");
   listing->add_option("--kind", listed->kind, "Of this kind");
-  listing->add_option("--state", listed->states, "open, running, blocked, completed, failed or cancelled");
-  listing->add_option("--tag", listed->tags, "With this tag, key=value; may be repeated");
+  add_list(*listing, "--state", listed->states, "open, running, blocked, completed, failed or cancelled");
+  add_list(*listing, "--tag", listed->tags, "With this tag, key=value; may be repeated");
   listing->add_option("--limit", listed->limit, "At most so many")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   listing->add_flag("--all", listed->all, "All of them");
   add_common_options(*listing, *listed, "Print one JSON object per line and flow");

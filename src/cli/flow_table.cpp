@@ -43,6 +43,7 @@ std::string join_of(JsonView group) {
   const auto policy = find(group, "policy");
   const auto kind = policy ? text_of(*policy, "kind") : "";
   const auto count = [&](const char* key) { return text_of(group, key); };
+  if (kind == "all_of" && count("n") == "1") return "";
   std::string text = kind == "quorum"   ? fmt::format("{} of {}", count("k"), count("n"))
                      : kind == "any_of" ? fmt::format("any of {}", count("n"))
                                         : fmt::format("all of {}", count("n"));
@@ -57,13 +58,13 @@ std::vector<Node> read(JsonView graph) {
   std::vector<Node> nodes;
   std::map<std::string, std::size_t> places;
   for (const auto node : items_of(graph, "nodes")) {
-    const auto id = text_of(node, "execution_id");
-    places[id] = nodes.size();
-    nodes.push_back({.id = id,
+    nodes.push_back({.id = text_of(node, "execution_id"),
                      .name = name_of(node),
                      .kind = text_of(node, "execution_kind"),
                      .state = text_of(node, "public_state")});
   }
+  std::ranges::sort(nodes, {}, &Node::name);
+  for (std::size_t i = 0; i < nodes.size(); ++i) places[nodes[i].id] = i;
   for (const auto edge : items_of(graph, "edges")) {
     const auto from = places.find(text_of(edge, "from"));
     const auto to = places.find(text_of(edge, "to"));
@@ -72,6 +73,7 @@ std::vector<Node> read(JsonView graph) {
     nodes[from->second].downstreams.push_back(to->second);
     ++nodes[to->second].waits_for;
   }
+  for (auto& node : nodes) std::ranges::sort(node.upstreams);
   for (const auto group : items_of(graph, "groups")) {
     const auto place = places.find(text_of(group, "execution_id"));
     if (place != places.end()) nodes[place->second].join = join_of(group);

@@ -243,7 +243,7 @@ void add_inspect(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<ListOptions>();
   add_filter_options(*listing, options->filter);
   listing->add_option("--limit", options->limit, "At most so many")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000}))
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   listing->add_flag("--all", options->all, "All of them");
   listing->add_flag("--oldest", options->oldest, "The oldest first");

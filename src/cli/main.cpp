@@ -1,5 +1,8 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cstdio>
+
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "flowfabric/version.h"
@@ -25,6 +28,20 @@ void add_commands(CLI::App& app, Action& chosen) {
   in_group("Run", add_serve, add_demo, add_migrate, add_doctor, add_bench, add_completion);
 }
 
+// The first word that should be a command and is none; empty: there is none.
+std::string unknown_command(const CLI::App& app, int argc, char** argv) {
+  const auto* at = &app;
+  for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
+    const auto commands = at->get_subcommands([](const CLI::App*) { return true; });
+    if (commands.empty()) return "";
+    const auto named = [&](const CLI::App* command) { return command->get_name() == argv[i]; };
+    const auto found = std::find_if(commands.begin(), commands.end(), named);
+    if (found == commands.end()) return argv[i];
+    at = *found;
+  }
+  return "";
+}
+
 int run_program(int argc, char** argv) {
   CLI::App app("FlowFabric: a durable execution engine.", "flowfabric");
   app.set_version_flag("--version", std::string("flowfabric ") + kVersion);
@@ -36,12 +53,19 @@ int run_program(int argc, char** argv) {
       std::string(kExitCodes));
   Action chosen;
   add_commands(app, chosen);
+  if (const auto word = unknown_command(app, argc, argv); !word.empty()) {
+    return tell({kUsage, "usage", word + ": no such command", "`flowfabric --help` names them all."}, false);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
-  return chosen();
+  const int exit_code = chosen();
+  // What could not be written was not told.
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  fmt::print(stderr, "flowfabric: the output cannot be written\n");
+  return exit_code == kDone ? kRefused : exit_code;
 }
 
 }  // namespace

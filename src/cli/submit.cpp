@@ -114,7 +114,7 @@ void add_submit(CLI::App& app, Action& chosen) {
   command->add_option("--lane", options->lane, "Lane; else the lane `default`");
   command->add_option("--namespace", options->name_space, "Namespace; else `default`");
   command->add_option("--priority", options->priority, "Higher goes first; else 0");
-  command->add_option("--tag", options->tags, "Tag, key=value; may be repeated");
+  add_list(*command, "--tag", options->tags, "Tag, key=value; may be repeated");
   command->add_option("--delay", options->delay, "Not before so much time has passed: 30s, 5m, 2h, 7d");
   command->add_option("--policy", options->policy, "Retries, timeouts, …: JSON, @FILE, or -");
   command->add_option("--idempotency-key", options->idempotency_key,

@@ -195,14 +195,13 @@ void add_watch(CLI::App& app, Action& chosen) {
 
   auto* listing = app.add_subcommand("events", "Show what has happened, or happens.");
   auto options = std::make_shared<EventOptions>();
-  listing
-      ->add_option("--kind", options->kinds,
-                   "lease_history, completion, signal_delivery, operator, instance_tags or worker_registry; "
-                   "may be repeated")
+  add_list(*listing, "--kind", options->kinds,
+           "lease_history, completion, signal_delivery, operator, instance_tags or worker_registry; "
+           "may be repeated")
       ->capture_default_str();
   listing->add_flag("--follow", options->follow, "Begin now, and wait for more");
   listing->add_option("--cursor", options->cursor, "Go on after this event; --json prints each one's cursor");
-  listing->add_option("--type", options->types, "Only these types, for example success, failed, acquired");
+  add_list(*listing, "--type", options->types, "Only these types, for example success, failed, acquired");
   listing->add_option("--namespace", options->name_space, "Only of this namespace");
   listing->add_option("--lane", options->lane, "Only of this lane");
   listing->add_option("--tag", options->tag, "Only of executions with this tag, key=value");

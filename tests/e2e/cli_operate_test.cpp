@@ -26,18 +26,18 @@ TEST_P(CliOperate, SubmitsShowsAndCancelsAFlow) {
   id.pop_back();
   const auto text = out("flow show " + id);
   for (const auto* words :
-       {"kind       ask three, take two", "state      running", "1 waiting, 4 waiting_children", "\nfetch ",
+       {"kind       ask three, take two", "state      blocked", "1 waiting, 4 waiting_children", "\nfetch ",
         "\n  a ", "\n    pick ", "a, b, c", "2 of 3: 0 succeeded"}) {
     EXPECT_TRUE(has(text, words)) << words << " in\n" << text;
   }
   const auto shown = object("flow show --json " + id);
   EXPECT_EQ(shown.at("nodes").as_array().size(), 5u);
   EXPECT_EQ(shown.at("node_count"), 5);
-  EXPECT_EQ(objects("flow list --json --state running").at(0).at("flow_id"), json::string(id));
+  EXPECT_EQ(objects("flow list --json --state blocked").at(0).at("flow_id"), json::string(id));
   EXPECT_TRUE(has(out("flow list"), "ask three, take two"));
   EXPECT_EQ(out("flow cancel " + id + " --reason 'not now'"), "cancelled\n");
   EXPECT_TRUE(has(out("flow show " + id), "5 cancelled"));
-  EXPECT_TRUE(objects("flow list --json --state running").empty());
+  EXPECT_TRUE(objects("flow list --json --state blocked").empty());
 }
 
 TEST_P(CliOperate, RefusesAFlowThatCannotBe) {
@@ -186,6 +186,11 @@ TEST(CliTerminal, HasColoursOnlyThere) {
   EXPECT_FALSE(has(at_terminal("TERM=xterm NO_COLOR=1", "list"), "\x1b"));
   EXPECT_FALSE(has(at_terminal("TERM=dumb", "list"), "\x1b"));
   EXPECT_TRUE(has(at_terminal("TERM=xterm", "cancel --lane mail"), "[##############################] 100 %"));
+}
+
+TEST(CliTerminal, SaysWhenTheOutputCannotBeWritten) {
+  const auto ended = run_program("completion bash >/dev/full");
+  EXPECT_EQ(ended.code, 1) << ended.said;
 }
 
 TEST(CliHelp, HasExamplesForEveryCommand) {

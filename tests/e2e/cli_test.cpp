@@ -13,7 +13,7 @@ INSTANTIATE_TEST_SUITE_P(BothWays, Cli, testing::Bool(), how);
 
 TEST_P(Cli, SubmitsAndShowsAnExecution) {
   const auto id = submitted(
-      R"(resize --input '{"price":1.10}' --lane mail --namespace acme --priority 7 --tag a=1 --tag b=x=y)");
+      R"(--tag a=1 --tag b=x=y resize --input '{"price":1.10}' --lane mail --namespace acme --priority 7)");
   const auto text = out("get " + id);
   for (const auto* words : {"kind       resize", "state      waiting", "lane       mail", "namespace  acme",
                             "priority   7", "tags       a=1 b=x=y", R"(input      {"price":1.10})"}) {
