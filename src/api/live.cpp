@@ -1,5 +1,6 @@
 #include "api/live.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "api/errors.h"
@@ -146,13 +147,17 @@ std::string event_json(const EventView& event) {
 }
 
 LiveEvents::LiveEvents(Engine& engine, std::vector<EventFamily> families, EventFilter filter,
-                       EventPlace place, std::shared_ptr<void> permit)
-    : engine_(engine), filter_(std::move(filter)), permit_(std::move(permit)), place_(std::move(place)) {
+                       EventPlace place, bool follows, std::shared_ptr<void> permit)
+    : engine_(engine),
+      filter_(std::move(filter)),
+      follows_(follows),
+      permit_(std::move(permit)),
+      place_(std::move(place)) {
   for (const auto family : families) families_.push_back({family});
 }
 
 Result<void> LiveEvents::start() {
-  for (const auto& [family, asked] : families_) {
+  for (const auto& [family, asked, is_read] : families_) {
     auto& cursor = place_.cursors[place_of(family)];
     if (cursor) continue;
     auto now = engine_.call(FollowEvents{.family = family, .limit = 1});
@@ -167,7 +172,7 @@ void LiveEvents::ask(EventFamily family) {
                             .cursor = *place_.cursors[place_of(family)],
                             .filter = filter_,
                             .limit = kEventsPerPiece,
-                            .wait_ms = kKeepAwakeMs},
+                            .wait_ms = follows_ ? kKeepAwakeMs : 0},
                [self = shared_from_this(), family](Result<EventBatch> batch) {
                  self->take(family, std::move(batch));
                });
@@ -199,7 +204,11 @@ void LiveEvents::take(EventFamily family, Result<EventBatch> batch) {
   {
     std::lock_guard lock(mutex_);
     for (auto& each : families_) {
-      if (each.family == family) each.asked = false;
+      if (each.family != family) continue;
+      each.asked = false;
+      // A look that only passes what the filter leaves out moves the cursor, and is not the last.
+      each.is_read =
+          !follows_ && batch && batch->events.empty() && batch->cursor == place_.cursors[place_of(family)];
     }
     if (!batch) ends_ = true;
     text = std::exchange(ready_, {}) + (batch ? told(*batch, family) : lagged(batch.error(), family));
@@ -218,10 +227,11 @@ void LiveEvents::next(std::function<void(std::optional<std::string>)> piece) {
   {
     std::lock_guard lock(mutex_);
     text = std::exchange(ready_, {});
+    ends_ = ends_ || std::ranges::all_of(families_, &Family::is_read);
     if (text.empty() && !ends_) {
       waiting_ = std::move(piece);
       for (auto& family : families_) {
-        if (!std::exchange(family.asked, true)) idle.push_back(family.family);
+        if (!family.is_read && !std::exchange(family.asked, true)) idle.push_back(family.family);
       }
     }
   }

@@ -55,11 +55,11 @@ class EventPlace {
   std::array<std::optional<std::string>, kFamilies> cursors{};  // of the engine; absent: from now on
 };
 
-// Events of several families, each in its own order.
+// Events of several families, each in its own order: without end, or those that there are.
 class LiveEvents : public http::BodySource, public std::enable_shared_from_this<LiveEvents> {
  public:
   LiveEvents(Engine& engine, std::vector<EventFamily> families, EventFilter filter, EventPlace place,
-             std::shared_ptr<void> permit);
+             bool follows, std::shared_ptr<void> permit);
   // Where "now" is, for the families of which no cursor was given. Waits for the store.
   Result<void> start();
 
@@ -69,7 +69,8 @@ class LiveEvents : public http::BodySource, public std::enable_shared_from_this<
  private:
   struct Family {
     EventFamily family;
-    bool asked{false};  // an answer is on its way; only it moves the family's cursor
+    bool asked{false};    // an answer is on its way; only it moves the family's cursor
+    bool is_read{false};  // there is no more of it, for somebody who does not follow
   };
   void ask(EventFamily family);
   void take(EventFamily family, Result<EventBatch> batch);
@@ -78,6 +79,7 @@ class LiveEvents : public http::BodySource, public std::enable_shared_from_this<
 
   Engine& engine_;
   const EventFilter filter_;
+  const bool follows_;
   const std::shared_ptr<void> permit_;
   std::mutex mutex_;
   std::vector<Family> families_;

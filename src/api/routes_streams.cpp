@@ -143,14 +143,21 @@ EventFilter event_filter_of(const Query& query) {
   return filter;
 }
 
+bool follows(const Query& query) {
+  const auto word = query.text("follow").value_or("true");
+  if (word != "true" && word != "false") refuse_input("query parameter follow must be true or false");
+  return word == "true";
+}
+
 void follow_events(const CallPtr& call) {
   const auto families = families_of(call->query);
   auto filter = event_filter_of(call->query);
+  const bool does_follow = follows(call->query);
   auto place = EventPlace();
   if (const auto from = resume_point(call)) place = unwrap(EventPlace::parse(*from, families));
   auto permit = permit_for(call, call->services.live_streams, "live_streams");
   auto events = std::make_shared<LiveEvents>(call->engine(), families, std::move(filter), std::move(place),
-                                             std::move(permit));
+                                             does_follow, std::move(permit));
   call->services.readers.run([self = call, events] {
     const auto started = events->start();
     if (!started) return self->reply(started.error());

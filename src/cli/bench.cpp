@@ -120,6 +120,10 @@ void add_stream_bench(CLI::App& bench, Action& chosen) {
 void add_bench(CLI::App& app, Action& chosen) {
   auto* bench = app.add_subcommand("bench", "Measure the engine on a store of its own.");
   bench->require_subcommand(1);
+  bench->footer(
+      "Examples:\n"
+      "  flowfabric bench lifecycle --store sqlite:bench.db --tasks 50000 --workers 16\n"
+      "  flowfabric bench fan-in --upstreams 1000 --json");
   auto* lifecycle = bench->add_subcommand("lifecycle", "Submit, claim and complete tasks.");
   auto options = std::make_shared<LifecycleOptions>();
   lifecycle

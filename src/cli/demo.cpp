@@ -101,6 +101,7 @@ int run_demo(const std::string& folder) {
 void add_demo(CLI::App& app, Action& chosen) {
   auto* command = app.add_subcommand(
       "demo", "Run a short story on a temporary embedded store: submit, crash, retry, done.");
+  command->footer("Example:\n  flowfabric demo");
   command->callback([&chosen] {
     chosen = [] {
       const TemporaryFolder folder("flowfabric-demo");

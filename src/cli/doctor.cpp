@@ -75,7 +75,10 @@ void add_doctor(CLI::App& app, Action& chosen) {
   auto* command = app.add_subcommand("doctor", "Check that the records of a store fit together.");
   command->footer(
       "Exit code: 0 nothing is wrong (any more), 1 something is, 2 the store cannot be checked.\n" +
-      std::string(kSecretHelp));
+      std::string(kSecretHelp) +
+      "\n\nExamples:\n"
+      "  flowfabric doctor --store sqlite:jobs.db\n"
+      "  flowfabric doctor --store postgres://user@host/database --repair --json");
   auto options = std::make_shared<DoctorOptions>();
   command->add_option("--store", options->store, "Store URL, for example sqlite:flowfabric.db")->required();
   command->add_flag("--repair", options->repair, "Mend what follows from the rest of the records");

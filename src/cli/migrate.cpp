@@ -14,6 +14,10 @@ void add_migrate(CLI::App& app, Action& chosen) {
       ->required();
   auto dry_run = std::make_shared<bool>(false);
   command->add_flag("--dry-run", *dry_run, "Print the SQL that would run, and change nothing");
+  command->footer(
+      "Examples:\n"
+      "  flowfabric migrate --store postgres://user@host/database\n"
+      "  flowfabric migrate --store postgres://user@host/database --dry-run");
   command->callback([url, dry_run, &chosen] {
     chosen = [url, dry_run] {
       const auto done = *dry_run ? plan_migration(*url) : migrate(*url);

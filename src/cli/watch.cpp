@@ -1,193 +1,178 @@
 // Watching: the output of an execution, and events as they happen.
 #include <fmt/core.h>
 
-#include <boost/json.hpp>
-#include <ctime>
-
-#include "cli/commands.h"
-#include "cli/open_engine.h"
-#include "model/base64.h"
+#include "api/live.h"
+#include "cli/arguments.h"
+#include "cli/output.h"
 #include "model/describe.h"
 
 namespace flowfabric::cli {
 
+using api::JsonView;
+
 namespace {
 
-constexpr std::int64_t kBlockMs = 20'000;
+// ---- tail -------------------------------------------------------------------------------------------------
 
-namespace json = boost::json;
-
-std::string clock_time(std::int64_t ms) {
-  const auto seconds = static_cast<std::time_t>(ms / 1000);
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  return fmt::format("{:02}:{:02}:{:02}.{:03}", utc.tm_hour, utc.tm_min, utc.tm_sec, ms % 1000);
-}
-
-json::object to_object(const std::map<std::string, std::string>& fields) {
-  json::object object;
-  for (const auto& [name, value] : fields) object[name] = value;
-  return object;
-}
-
-// An engine that only looks: another process may be the one that works.
-Result<Engine> open_to_watch(const std::string& url) {
-  EngineOptions options;
-  options.clock_interval = std::chrono::milliseconds(0);
-  return open_engine(url, std::move(options));
-}
-
-// ---- tail ----
-
-struct TailOptions {
-  std::string store;
+struct TailOptions : CommonOptions {
   std::string execution;
   int attempt{-1};
   bool follow{true};
-  bool json{false};
   bool without_best_effort{false};
 };
 
-void print(const FrameView& frame, bool as_json) {
+// Somebody's output must not be able to do more to a terminal than fill it.
+std::string safe_text(std::string_view text) {
+  if (!is_terminal(1)) return std::string(text);
+  std::string safe;
+  for (const char c : text) safe += c == '\n' || c == '\t' ? std::string(1, c) : printable({&c, 1});
+  return safe;
+}
+
+void print_frame(JsonView frame, bool as_json) {
   if (as_json) {
-    fmt::print("{}\n", json::serialize(json::object{{"id", frame.id}, {"fields", to_object(frame.fields)}}));
+    fmt::print("{}\n", frame.compact());
     return;
   }
-  const auto& text = frame.fields.at("payload");
-  fmt::print("{} {:<12} {}\n", clock_time(std::stoll(frame.fields.at("ts"))), frame.fields.at("frame_type"),
-             text);
+  const auto fields = find(frame, "fields");
+  if (!fields) return;
+  const auto at = std::strtoll(text_of(*fields, "ts").c_str(), nullptr, 10);
+  fmt::print("{} {:<12} {}\n", coloured(clock_text(at), Colour::dim),
+             printable(text_of(*fields, "frame_type")), safe_text(text_of(*fields, "payload")));
 }
 
-Result<std::uint32_t> latest_attempt(Engine& engine, const ExecutionId& id) {
-  const auto attempts = engine.call(ListAttempts{id});
-  if (!attempts) return std::unexpected(attempts.error());
-  return attempts->empty() ? 0 : attempts->back().attempt_index;
+void tell_closed(JsonView answer) {
+  const auto reason = text_of(answer, "closed_reason");
+  if (!reason.empty()) fmt::print(stderr, "closed: {}\n", reason);
 }
 
-Result<void> tail(const TailOptions& options) {
-  const auto id = ExecutionId::parse(options.execution);
-  if (!id) {
-    return fail_with(ErrorCode::invalid_input, options.execution,
-                     "Give the id of an execution: {fp:N}:<uuid>, in quotes.");
-  }
-  auto engine = open_to_watch(options.store);
-  if (!engine) return std::unexpected(engine.error());
-  TailStream request{.execution_id = *id};
-  if (options.without_best_effort) request.visibility = FrameVisibility::exclude_best_effort;
-  const auto latest = latest_attempt(*engine, *id);
-  if (!latest) return std::unexpected(latest.error());
-  request.attempt_index = options.attempt < 0 ? *latest : static_cast<std::uint32_t>(options.attempt);
-  request.block_ms = options.follow ? kBlockMs : 0;
-  request.count = 1000;
+std::string latest_attempt(Client& client, const std::string& execution) {
+  const auto attempts = client.get(execution_path(execution, "/attempts"));
+  const auto all = items_of(attempts.root(), "attempts");
+  return all.empty() ? "0" : text_of(all.back(), "attempt_index");
+}
+
+void tail_what_is_there(Client& client, const std::string& path, const TailOptions& options,
+                        const Parameters& query) {
+  std::string after;
   for (;;) {
-    const auto page = engine->call(request);
-    if (!page) return std::unexpected(page.error());
-    for (const auto& frame : page->frames) print(frame, options.json);
-    std::fflush(stdout);
-    if (!page->frames.empty()) {
-      request.after = page->frames.back().id;
-      continue;
+    auto page_query = query;
+    page_query.emplace_back("limit", "1000");
+    if (!after.empty()) page_query.emplace_back("after", after);
+    const auto page = client.get(path + "/tail", page_query);
+    const auto frames = items_of(page.root(), "frames");
+    for (const auto frame : frames) print_frame(frame, options.json);
+    if (frames.empty()) {
+      std::fflush(stdout);
+      return tell_closed(page.root());
     }
-    if (page->closed_reason) {
-      fmt::print(stderr, "closed: {}\n", *page->closed_reason);
-      return {};
-    }
-    if (!options.follow) return {};
+    after = text_of(frames.back(), "id");
   }
 }
 
-// ---- events ----
+void tail_live(Client& client, const std::string& path, const TailOptions& options, const Parameters& query) {
+  client.follow(path + "/live", query, [&](const SentEvent& event) {
+    const auto data = api::Json::parse(event.data);
+    if (!data) return true;
+    if (event.name == "frame") print_frame(data->root(), options.json);
+    std::fflush(stdout);
+    if (event.name == "closed") tell_closed(data->root());
+    return event.name != "closed";
+  });
+}
 
-struct EventOptions {
-  std::string store;
-  std::string kind{"completion"};
+int tail(const TailOptions& options) {
+  execution_argument(options.execution);
+  Client client(options.connection, Purpose::look);
+  // Also where the attempt is given: an execution that is not there is told as such.
+  const auto latest = latest_attempt(client, options.execution);
+  const auto attempt = options.attempt < 0 ? latest : std::to_string(options.attempt);
+  const auto path = execution_path(options.execution, "/attempts/" + attempt + "/stream");
+  Parameters query;
+  if (options.without_best_effort) query.emplace_back("visibility", "exclude_best_effort");
+  (options.follow ? tail_live : tail_what_is_there)(client, path, options, query);
+  return kDone;
+}
+
+// ---- events -----------------------------------------------------------------------------------------------
+
+struct EventOptions : CommonOptions {
+  std::vector<std::string> kinds{"completion"};
   std::string cursor;
   bool follow{false};
-  bool json{false};
-  std::string name_space;
-  std::string tag;
-  std::string lane;
-  std::string flow;
-  std::string execution;
+  std::optional<std::string> name_space;
+  std::optional<std::string> tag;
+  std::optional<std::string> lane;
+  std::optional<std::string> flow;
+  std::optional<std::string> execution;
   std::vector<std::string> types;
 };
 
-Result<FollowEvents> request_of(const EventOptions& options) {
-  const auto refuse = [](const std::string& what, const std::string& advice) {
-    return fail_with(ErrorCode::invalid_input, what, advice);
-  };
-  const auto family = enum_from_name<EventFamily>(options.kind);
-  if (!family) return refuse("--kind " + options.kind, "Give one of the kinds that --help names.");
-  FollowEvents request{.family = *family, .cursor = options.follow ? "" : first_cursor()};
-  if (!options.cursor.empty()) {
-    const auto bytes = from_base64(options.cursor);
-    if (!bytes) return refuse("--cursor", "Give a cursor as it was printed.");
-    request.cursor = *bytes;
-  }
-  auto& filter = request.filter;
-  if (!options.name_space.empty()) filter.namespace_ = options.name_space;
-  if (!options.lane.empty()) filter.lane_id = options.lane;
-  filter.types = options.types;
-  if (!options.tag.empty()) {
-    const auto equals = options.tag.find('=');
-    if (equals == std::string::npos) return refuse("--tag " + options.tag, "Give the tag as key=value.");
-    filter.tag = {options.tag.substr(0, equals), options.tag.substr(equals + 1)};
-  }
-  if (!options.flow.empty()) {
-    filter.flow_id = FlowId::parse(options.flow);
-    if (!filter.flow_id) return refuse("--flow " + options.flow, "Give the id of a flow (a UUID).");
-  }
-  if (!options.execution.empty()) {
-    filter.execution_id = ExecutionId::parse(options.execution);
-    if (!filter.execution_id)
-      return refuse("--execution " + options.execution, "Give {fp:N}:<uuid>, in quotes.");
-  }
-  request.wait_ms = options.follow ? kBlockMs : 0;
-  request.limit = 1000;
-  return request;
+// The words of the library's families, or the shorter ones of the API.
+std::string kind_argument(const std::string& given) {
+  if (api::family_of(given)) return given;
+  const auto family = enum_from_name<EventFamily>(given);
+  if (!family) fail_input("--kind " + given, "Give one of the kinds that --help names.");
+  return std::string(api::kind_of(*family));
 }
 
-void print(const EventView& event, bool as_json) {
-  if (as_json) {
-    json::object object{{"family", enum_name(event.family)},
-                        {"type", event.type},
-                        {"cursor", to_base64(event.cursor)},
-                        {"at", event.at}};
-    if (event.execution_id) object["execution_id"] = event.execution_id->to_string();
-    for (const auto& [name, value] : event.fields) object[name] = value;
-    fmt::print("{}\n", json::serialize(object));
+Parameters query_of(const EventOptions& options) {
+  Parameters query;
+  for (const auto& kind : options.kinds) query.emplace_back("kind", kind_argument(kind));
+  const auto add = [&](const char* name, const std::optional<std::string>& value) {
+    if (value) query.emplace_back(name, *value);
+  };
+  add("namespace", options.name_space);
+  add("tag", options.tag);
+  add("lane", options.lane);
+  add("flow", options.flow);
+  add("execution", options.execution);
+  for (const auto& type : options.types) query.emplace_back("name", type);
+  if (!options.follow) query.emplace_back("follow", "false");
+  if (!options.cursor.empty())
+    query.emplace_back("after", options.cursor);
+  else if (!options.follow)
+    query.emplace_back("after", "0");
+  return query;
+}
+
+void print_event(JsonView event, const std::string& cursor, bool as_json) {
+  const auto details = items_of(event, "detail");
+  const auto id = text_of(event, "execution_id");
+  if (!as_json) {
+    std::string rest;
+    for (const auto detail : details) rest += fmt::format(" {}={}", detail.key(), detail.text());
+    fmt::print("{} {:<12} {}{}\n", coloured(clock_text(number_of(event, "at").value_or(0)), Colour::dim),
+               text_of(event, "name"), id, printable(rest));
     return;
   }
-  std::string rest;
-  for (const auto& [name, value] : event.fields) rest += " " + name + "=" + value;
-  fmt::print("{} {:<12} {}{}\n", clock_time(event.at), event.type,
-             event.execution_id ? event.execution_id->to_string() : "", rest);
+  const auto family = api::family_of(text_of(event, "kind"));
+  api::JsonWriter out;
+  out.object()
+      .field("family", family ? enum_name(*family) : "")
+      .field("type", text_of(event, "name"))
+      .field("cursor", cursor)
+      .field("at", number_of(event, "at"));
+  if (!id.empty()) out.field("execution_id", id);
+  for (const auto detail : details) out.key(detail.key()).raw(detail.compact());
+  fmt::print("{}\n", out.end().take());
 }
 
-Result<void> events(const EventOptions& options) {
-  auto request = request_of(options);
-  if (!request) return std::unexpected(request.error());
-  auto engine = open_to_watch(options.store);
-  if (!engine) return std::unexpected(engine.error());
-  for (;;) {
-    const auto batch = engine->call(*request);
-    if (!batch) return std::unexpected(batch.error());
-    for (const auto& event : batch->events) print(event, options.json);
+int events(const EventOptions& options) {
+  const auto query = query_of(options);
+  Client client(options.connection, Purpose::look);
+  client.follow("/v1/events", query, [&](const SentEvent& event) {
+    const auto data = api::Json::parse(event.data);
+    if (!data) return true;
+    if (event.name == "lagged") {
+      fail(kRefused, "stream_disconnected", event.id,
+           "Events after that cursor are gone: go on with --cursor " + text_of(data->root(), "cursor"));
+    }
+    print_event(data->root(), event.id, options.json);
     std::fflush(stdout);
-    const bool more = options.follow || !batch->events.empty();
-    request->cursor = batch->cursor;
-    if (!more) return {};
-  }
-}
-
-template <class Options, class Run>
-void on_chosen(CLI::App* command, std::shared_ptr<Options> options, Run run, Action& chosen) {
-  command->callback([options, run, &chosen] {
-    chosen = [options, run] {
-      const auto done = run(*options);
-      return done ? 0 : report(done.error());
-    };
+    return true;
   });
+  return kDone;
 }
 
 }  // namespace
@@ -196,35 +181,40 @@ void add_watch(CLI::App& app, Action& chosen) {
   auto* tailing = app.add_subcommand("tail", "Show what an execution says while it runs.");
   auto tail_options = std::make_shared<TailOptions>();
   tailing->add_option("execution", tail_options->execution, "Id of the execution, {fp:N}:<uuid>")->required();
-  tailing->add_option("--store", tail_options->store, "Store URL, for example postgres://…")->required();
   tailing->add_option("--attempt", tail_options->attempt, "Which attempt; without it, the latest")
       ->check(CLI::Range(0, 1'000'000));
   tailing->add_flag("!--no-follow", tail_options->follow, "Show what there is, and do not wait for more");
   tailing->add_flag("--durable-only", tail_options->without_best_effort, "Leave out best-effort frames");
-  tailing->add_flag("--json", tail_options->json, "Print one JSON object per frame");
+  add_common_options(*tailing, *tail_options, "Print one JSON object per frame");
   tailing->footer(
-      "It ends when the attempt does. An embedded database serves one process at a time: while a server has "
-      "it\n"
-      "open, watch through the server.");
-  on_chosen(tailing, tail_options, tail, chosen);
+      "It ends when the attempt does.\n\n"
+      "Examples:\n"
+      "  flowfabric tail '{fp:86}:0b6d7a52-6f0e-4c1e-9f5e-2b9a64d1c001'\n"
+      "  flowfabric tail \"$id\" --no-follow --json | jq -r .fields.payload");
+  on_chosen(tailing, chosen, tail_options, tail);
 
   auto* listing = app.add_subcommand("events", "Show what has happened, or happens.");
   auto options = std::make_shared<EventOptions>();
-  listing->add_option("--store", options->store, "Store URL")->required();
-  listing
-      ->add_option("--kind", options->kind,
-                   "lease_history, completion, signal_delivery, operator, instance_tags or worker_registry")
+  add_list(*listing, "--kind", options->kinds,
+           "lease_history, completion, signal_delivery, operator, instance_tags or worker_registry; "
+           "may be repeated")
       ->capture_default_str();
   listing->add_flag("--follow", options->follow, "Begin now, and wait for more");
   listing->add_option("--cursor", options->cursor, "Go on after this event; --json prints each one's cursor");
-  listing->add_option("--type", options->types, "Only these types, for example success, failed, acquired");
+  add_list(*listing, "--type", options->types, "Only these types, for example success, failed, acquired");
   listing->add_option("--namespace", options->name_space, "Only of this namespace");
   listing->add_option("--lane", options->lane, "Only of this lane");
   listing->add_option("--tag", options->tag, "Only of executions with this tag, key=value");
   listing->add_option("--flow", options->flow, "Only of this flow");
   listing->add_option("--execution", options->execution, "Only of this execution");
-  listing->add_flag("--json", options->json, "Print one JSON object per event");
-  on_chosen(listing, options, events, chosen);
+  add_common_options(*listing, *options, "Print one JSON object per event");
+  listing->footer(
+      "Without --follow it shows what is kept, the oldest first, and ends.\n\n"
+      "Examples:\n"
+      "  flowfabric events --follow --kind completion\n"
+      "  flowfabric events --kind lease_history --lane mail --json\n"
+      "  flowfabric events --type failed --cursor completion:1200");
+  on_chosen(listing, chosen, options, events);
 }
 
 }  // namespace flowfabric::cli

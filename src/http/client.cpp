@@ -19,7 +19,6 @@ using Piece = std::function<bool(std::string_view)>;
 
 constexpr std::size_t kMaxLine = 64u << 10;
 constexpr std::size_t kMaxHeaders = 256u << 10;
-constexpr std::size_t kQuoted = 1000;  // of what a server says, in an error
 
 std::unexpected<Error> transport_error(std::string advice) {
   return fail_with(ErrorCode::transport, "http", std::move(advice));
@@ -199,13 +198,8 @@ Result<Response> Client::send(const Request& request) {
   return impl_->ask(request, nullptr);
 }
 
-Result<void> Client::stream(const Request& request, const Piece& piece) {
-  const auto answer = impl_->ask(request, &piece);
-  if (!answer) return std::unexpected(answer.error());
-  if (is_success(*answer)) return {};
-  return fail_with(
-      ErrorCode::transport, std::to_string(answer->status),
-      fmt::format("The server refused with status {}: {}", answer->status, answer->body.substr(0, kQuoted)));
+Result<Response> Client::stream(const Request& request, const Piece& piece) {
+  return impl_->ask(request, &piece);
 }
 
 }  // namespace flowfabric::http

@@ -33,9 +33,8 @@ class Client {
   Result<Response> send(const Request& request);
 
   // Tells the body as it comes, until `piece` says false or the server ends it. The timeout is for the header
-  // section only. A status that is not 2xx is an error: its detail is the number, its advice what the server
-  // says.
-  Result<void> stream(const Request& request, const std::function<bool(std::string_view)>& piece);
+  // section only. Any status is an answer here, too; the body of one that is not 2xx is in it.
+  Result<Response> stream(const Request& request, const std::function<bool(std::string_view)>& piece);
 
  private:
   struct Impl;

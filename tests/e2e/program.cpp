@@ -7,8 +7,10 @@
 
 namespace flowfabric::e2e {
 
-Ended run_program(const std::string& arguments) {
-  const auto command = "timeout 60 '" FLOWFABRIC_PROGRAM "' " + arguments + " 2>&1 </dev/null";
+Ended run_program(const std::string& arguments, const Surroundings& surroundings) {
+  const auto command = surroundings.before + " timeout 60 '" FLOWFABRIC_PROGRAM "' " + arguments +
+                       (surroundings.only_output ? " 2>/dev/null" : " 2>&1") +
+                       (surroundings.before.ends_with('|') ? "" : " </dev/null");
   auto* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return {};
   Ended ended;

@@ -1,10 +1,12 @@
-// `flowfabric tail` and `flowfabric events`: what they show of a store, and what they say to bad input.
+// `flowfabric tail` and `flowfabric events`: what they show of a store, directly and through a server, and
+// what they say to bad input.
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
 #include <sstream>
 
 #include "e2e/program.h"
+#include "e2e/serving.h"
 #include "flowfabric/engine.h"
 #include "support/temporary_folder.h"
 
@@ -13,7 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-class Watch : public testing::Test {
+class Watch : public testing::TestWithParam<bool> {
  protected:
   // One execution that has said two things and ended, and one of another lane that has failed.
   void SetUp() override {
@@ -33,9 +35,12 @@ class Watch : public testing::Test {
     const auto failing = engine->call(ClaimTasks{.worker_id = "w", .lanes = {"other"}}).value().at(0);
     ASSERT_TRUE(engine->call(
         FailExecution{.execution_id = failing.execution_id, .fence = failing.fence, .reason = "boom"}));
+    if (GetParam()) server_.emplace(url_);
   }
 
-  Ended run(const std::string& arguments) const { return run_program(arguments + " --store '" + url_ + "'"); }
+  Ended run(const std::string& arguments) const {
+    return run_program(arguments + " --store '" + (server_ ? server_->url() : url_) + "'");
+  }
   std::string tail(const std::string& flags = "") const {
     return "tail '" + done_.to_string() + "' " + flags;
   }
@@ -50,10 +55,13 @@ class Watch : public testing::Test {
 
   tests::TemporaryFolder folder_;
   std::string url_{"sqlite:" + folder_.file("jobs.db")};
+  std::optional<Serving> server_;  // absent: they open the store themselves
   ExecutionId done_;
 };
+INSTANTIATE_TEST_SUITE_P(BothWays, Watch, testing::Bool(),
+                         [](const auto& info) { return info.param ? "Server" : "Direct"; });
 
-TEST_F(Watch, ShowsWhatAnExecutionSaid) {
+TEST_P(Watch, ShowsWhatAnExecutionSaid) {
   const auto ended = run(tail());
   EXPECT_EQ(ended.code, 0) << ended.said;
   EXPECT_NE(ended.said.find("log          hello\n"), std::string::npos) << ended.said;
@@ -64,16 +72,16 @@ TEST_F(Watch, ShowsWhatAnExecutionSaid) {
   EXPECT_EQ(frames[1].at("fields").at("payload").as_string(), "world");
 }
 
-TEST_F(Watch, SaysWhatIsWrongWithAnExecution) {
+TEST_P(Watch, SaysWhatIsWrongWithAnExecution) {
   const auto nobody = run("tail '{fp:0}:00000000-0000-4000-8000-000000000000'");
-  EXPECT_EQ(nobody.code, 1);
+  EXPECT_EQ(nobody.code, 3);
   EXPECT_NE(nobody.said.find("execution_not_found"), std::string::npos) << nobody.said;
   const auto no_id = run("tail something");
   EXPECT_EQ(no_id.code, 1);
   EXPECT_NE(no_id.said.find("Give the id of an execution"), std::string::npos) << no_id.said;
 }
 
-TEST_F(Watch, ShowsEvents) {
+TEST_P(Watch, ShowsEvents) {
   const auto events = objects(run("events --json").said);
   ASSERT_EQ(events.size(), 2u);
   EXPECT_EQ(events[0].at("type").as_string(), "success");
@@ -87,11 +95,12 @@ TEST_F(Watch, ShowsEvents) {
   }
   EXPECT_EQ(objects(run("events --json --execution '" + done_.to_string() + "'").said).size(), 1u);
   EXPECT_EQ(objects(run("events --json --kind lease_history").said).size(), 4u);
+  EXPECT_EQ(objects(run("events --json --kind lease --kind completion").said).size(), 6u);
   const auto text = run("events --kind instance_tags").said;
   EXPECT_NE(text.find("attached"), std::string::npos) << text;
 }
 
-TEST_F(Watch, RefusesBadFilters) {
+TEST_P(Watch, RefusesBadFilters) {
   for (const auto* bad :
        {"--kind nonsense", "--cursor x", "--cursor AAAA", "--tag k", "--flow x", "--execution x"}) {
     const auto ended = run(std::string("events ") + bad);

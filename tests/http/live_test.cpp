@@ -82,8 +82,26 @@ TEST_P(HttpLive, EventsOfOneExecutionAreChosen) {
   EXPECT_EQ(text.find("event: completion"), text.rfind("event: completion"));
 }
 
+TEST_P(HttpLive, EventsEndForWhoDoesNotFollow) {
+  report("complete", running());
+  report("complete", running());
+  const auto task = running();
+  report("complete", task);
+  for (const auto* kinds : {"", "&kind=completion", "&kind=completion&kind=signal"}) {
+    const auto text =
+        followed("/v1/events?after=0&follow=false&name=success" + std::string(kinds), "never said");
+    std::size_t count = 0;
+    for (auto at = text.find("event: completion"); at != text.npos;
+         at = text.find("event: completion", at + 1))
+      ++count;
+    EXPECT_EQ(count, 3u) << kinds << "\n" << text;
+  }
+  EXPECT_EQ(followed("/v1/events?follow=false", "never said").find("event: "), std::string::npos);
+}
+
 TEST_P(HttpLive, StreamsAreRefusedForBadCursorsAndKinds) {
-  for (const auto* query : {"kind=x", "after=x", "after=lease:x", "after=lease", "tag=x", "flow=x"}) {
+  for (const auto* query :
+       {"kind=x", "follow=x", "after=x", "after=lease:x", "after=lease", "tag=x", "flow=x"}) {
     EXPECT_EQ(get(std::string("/v1/events?") + query).status, 400) << query;
   }
   const auto id = submitted();

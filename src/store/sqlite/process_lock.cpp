@@ -37,8 +37,8 @@ ProcessLock::ProcessLock(const std::string& database_path) {
     close(file_);
     throw StoreFailure{
         {ErrorCode::unavailable, database_path + ": in use by " + who,
-         "An embedded database serves one process at a time. Stop the other one, talk to it over "
-         "its API, or give another file."}};
+         "An embedded database serves one process at a time. If that is a server, give its address "
+         "instead (--store http://host:port); or stop it, or give another file."}};
   }
   const auto pid = std::to_string(getpid());
   const bool written = ftruncate(file_, 0) == 0 && pwrite(file_, pid.data(), pid.size(), 0) > 0;

@@ -1,0 +1,76 @@
+// What people see: tables, colours (only on a terminal), times, and the progress of long work.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flowfabric::cli {
+
+// Whether standard output is a terminal that takes colours; NO_COLOR and TERM=dumb say no.
+bool has_colours();
+bool is_terminal(int descriptor);
+// Columns of the terminal; 0: there is none.
+std::size_t terminal_width();
+
+enum class Colour { none, dim, bold, red, green, yellow, cyan };
+std::string coloured(std::string_view text, Colour colour);
+// Of a state of an execution, a flow, a lane.
+Colour colour_of_state(std::string_view state);
+
+// Control characters become visible, so that nobody's data can move the cursor or break a table.
+std::string printable(std::string_view text);
+// At most so many characters, the last one an ellipsis if there are more.
+std::string shortened(std::string_view text, std::size_t most);
+
+// Since the epoch, now.
+std::int64_t now_ms();
+std::string duration_text(std::int64_t ms);  // 350ms, 12s, 5m, 3h, 2d
+std::string clock_text(std::int64_t ms);     // 21:40:03.120, UTC
+std::string time_text(std::int64_t ms);      // 2026-11-16 21:40:03 UTC (5m ago)
+std::string age_text(const std::optional<std::int64_t>& ms);
+std::string count_text(std::int64_t number);  // 1 234 567
+
+class Table {
+ public:
+  enum class Align { left, right };
+  struct Column {
+    std::string title;
+    Align align{Align::left};
+    bool is_state{false};  // coloured
+  };
+  explicit Table(std::vector<Column> columns);
+
+  void add(std::vector<std::string> row);
+  // The rows so far, below the titles the first time. Columns never get narrower.
+  std::string take();
+  bool empty() const { return rows_.empty() && !has_titles_; }
+
+ private:
+  void append(std::string& out, const std::vector<std::string>& row, bool is_title) const;
+
+  std::vector<Column> columns_;
+  std::vector<std::size_t> widths_;
+  std::vector<std::vector<std::string>> rows_;
+  bool has_titles_{false};
+};
+
+// A line on standard error that is drawn again and again; nothing where that is no terminal.
+class Progress {
+ public:
+  // No total: it is not known.
+  Progress(std::string what, std::optional<std::uint64_t> total);
+  ~Progress();
+  void show(std::uint64_t done, std::uint64_t failed = 0);
+
+ private:
+  const std::string what_;
+  const std::optional<std::uint64_t> total_;
+  const bool is_shown_;
+  const std::chrono::steady_clock::time_point begun_{std::chrono::steady_clock::now()};
+};
+
+}  // namespace flowfabric::cli
