@@ -52,13 +52,12 @@ std::optional<Refusal> refusal_of_quota(Unit& unit, const QuotaPolicyKey& key, c
   if (admission.outcome == AdmissionOutcome::rate_exceeded) {
     const auto& policy = unit.require<QuotaPolicy>(key);
     const auto rate = std::to_string(policy.max_requests_per_window);
-    const auto wait = admission.retry_after_ms + at.random.between(0, policy.jitter_ms);
     return Refusal{.code = ErrorCode::rate_limit_exceeded,
                    .reason = BlockingReason::waiting_for_quota,
                    .limit_id = key.quota_policy_id.uuid,
                    .detail = name + "rate limit " + rate + "/" + rate + " per " +
                              std::to_string(window_ms(policy) / 1000) + "s window",
-                   .clears_at_ms = saturating_add(at.now_ms, wait)};
+                   .clears_at_ms = saturating_add(at.now_ms, admission.retry_after_ms)};
   }
   if (admission.outcome == AdmissionOutcome::concurrency_exceeded) {
     const auto cap = unit.require<QuotaPolicy>(key).active_concurrency_cap;
@@ -100,16 +99,18 @@ bool is_lost(const Execution& execution) {
 }
 
 // So that whatever clears the limit looks for it.
-void note_on_limit(Unit& unit, const Refusal& refusal, const Context& at) {
+void note_on_limit(Unit& unit, const Refusal& refusal, Context& at) {
   if (refusal.reason == BlockingReason::waiting_for_budget) {
     unit.edit<Budget>(budget_key({refusal.limit_id}, at)).has_blocked = true;
     return;
   }
   const auto key = quota_key({refusal.limit_id}, at);
-  if (refusal.clears_at_ms)
-    expect_room(unit, key, *refusal.clears_at_ms);
-  else
+  if (!refusal.clears_at_ms) {
     unit.edit<QuotaPolicy>(key).has_blocked = true;
+    return;
+  }
+  const auto jitter = at.random.between(0, unit.require<QuotaPolicy>(key).jitter_ms);
+  expect_room(unit, key, saturating_add(*refusal.clears_at_ms, jitter));
 }
 
 std::vector<ExecutionId> ids_of(const std::vector<ListPosition>& positions) {

@@ -1,6 +1,7 @@
 #include "core/limit_check.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace flowfabric::core {
 
@@ -43,9 +44,16 @@ std::vector<std::string> faults(const BudgetNeighbourhood& found) {
 }
 
 std::vector<std::string> faults(const QuotaNeighbourhood& found) {
-  if (found.policy->active_concurrency == found.slots) return {};
-  return {"counts " + std::to_string(found.policy->active_concurrency) + " running, " +
-          std::to_string(found.slots) + " hold a slot"};
+  std::vector<std::string> wrong;
+  if (found.policy->active_concurrency != found.slots) {
+    wrong.push_back("counts " + std::to_string(found.policy->active_concurrency) + " running, " +
+                    std::to_string(found.slots) + " hold a slot");
+  }
+  if (found.policy->window_count != found.admitted) {
+    wrong.push_back("counts " + std::to_string(found.policy->window_count) + " in its window, " +
+                    std::to_string(found.admitted) + " are there");
+  }
+  return wrong;
 }
 
 void repair(Unit& unit, const BudgetKey& key, Context&) {
@@ -69,10 +77,13 @@ void repair(Unit& unit, const BudgetKey& key, Context&) {
   budget.reserved = std::move(sums.reserved);
 }
 
-void repair(Unit& unit, const QuotaPolicyKey& key, Context&) {
+void repair(Unit& unit, const QuotaPolicyKey& key, Context& at) {
   if (!unit.find<QuotaPolicy>(key)) return;
   auto& policy = unit.edit<QuotaPolicy>(key);
   policy.active_concurrency = unit.ask(SlotsOf{key}).size();
+  policy.window_count = unit.ask(WindowOf{key, std::numeric_limits<std::uint32_t>::max()}).size();
+  // And the clock looks after what waits.
+  policy.reconcile_at_ms = policy.next_due_at_ms = at.now_ms;
 }
 
 }  // namespace flowfabric::core

@@ -17,7 +17,8 @@ std::vector<std::string> faults(const BudgetNeighbourhood& found);
 
 struct QuotaNeighbourhood {
   const QuotaPolicy* policy{};
-  std::size_t slots{};  // that are held
+  std::size_t slots{};     // that are held
+  std::size_t admitted{};  // that the rate counts, in its window or not trimmed yet
 };
 std::vector<std::string> faults(const QuotaNeighbourhood& found);
 

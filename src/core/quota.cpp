@@ -54,6 +54,7 @@ void leave_window(Unit& unit, QuotaPolicy& policy, const QuotaAdmissionKey& key)
 struct Trimmed {
   std::optional<std::int64_t> oldest;  // that still counts
   bool whole{true};                    // all that had left the window were found
+  std::optional<std::uint64_t> left;   // how many still count, if all were seen
 };
 Trimmed trim(Unit& unit, const QuotaPolicyKey& key, const Context& at) {
   const auto entries = unit.ask(WindowOf{key, kTrimmedPerStep});
@@ -68,6 +69,7 @@ Trimmed trim(Unit& unit, const QuotaPolicyKey& key, const Context& at) {
     gone.push_back(entry.admission);
   }
   trimmed.whole = gone.size() < kTrimmedPerStep;
+  if (entries.size() < kTrimmedPerStep) trimmed.left = entries.size() - gone.size();
   unit.fetch<QuotaAdmission>(gone);
   for (const auto& admission_key : gone) {
     // This batch may have moved or removed it.
@@ -90,14 +92,34 @@ void free_slot(Unit& unit, const QuotaPolicyKey& key, const ExecutionId& id, con
   if (changed.has_blocked) expect_room(unit, key, at.now_ms);
 }
 
+std::uint64_t left(std::uint64_t limit, std::uint64_t used) {
+  if (limit == 0) return kLargest;
+  return limit - std::min(limit, used);
+}
+std::uint64_t slots_left(const QuotaPolicy& policy) {
+  return left(policy.active_concurrency_cap, policy.active_concurrency);
+}
 // How many more it would let through.
 std::uint64_t room(const QuotaPolicy& policy) {
-  const auto left = [](std::uint64_t limit, std::uint64_t used) {
-    if (limit == 0) return kLargest;
-    return limit - std::min(limit, used);
-  };
-  return std::min(left(policy.max_requests_per_window, policy.window_count),
-                  left(policy.active_concurrency_cap, policy.active_concurrency));
+  return std::min(left(policy.max_requests_per_window, policy.window_count), slots_left(policy));
+}
+
+// Whoever the rate counts already needs no more than a slot: they are among the oldest that wait.
+void let_go_counted(Unit& unit, const QuotaPolicyKey& key, Context& at) {
+  const auto oldest = unit.ask(BlockedOn{key.quota_policy_id.uuid, std::nullopt, kLookedAtPerStep});
+  std::vector<QuotaAdmissionKey> admissions;
+  for (const auto& position : oldest) admissions.push_back(admission_key(key, position.execution_id));
+  unit.fetch<QuotaAdmission>(admissions);
+  const auto& policy = unit.require<QuotaPolicy>(key);
+  std::vector<ExecutionId> counted;
+  for (std::size_t i = 0; i < oldest.size(); ++i) {
+    if (is_in_window(policy, unit.find<QuotaAdmission>(admissions[i]), at))
+      counted.push_back(oldest[i].execution_id);
+  }
+  if (counted.size() > slots_left(policy)) counted.resize(slots_left(policy));
+  unit.fetch<Execution>(counted);
+  fetch_limits(unit, counted, at);
+  for (const auto& id : counted) recheck(unit, id, at);
 }
 
 void let_go_as_there_is_room(Unit& unit, const QuotaPolicyKey& key, bool changed_before, Context& at) {
@@ -120,6 +142,7 @@ void let_go_as_there_is_room(Unit& unit, const QuotaPolicyKey& key, bool changed
   const bool window_is_full =
       policy.max_requests_per_window > 0 && policy.window_count >= policy.max_requests_per_window;
   if (window_is_full) {
+    if (slots_left(policy) > 0) let_go_counted(unit, key, at);
     policy.recheck.recheck_at_ms = trimmed.oldest.value_or(at.now_ms) + window_ms(policy);
   }
 }
@@ -128,7 +151,10 @@ void reconcile(Unit& unit, const QuotaPolicyKey& key, bool changed_before, const
   const auto trimmed = trim(unit, key, at);
   auto& policy = unit.edit<QuotaPolicy>(key);
   // What this batch has changed is not among the answers yet.
-  if (!changed_before) policy.active_concurrency = unit.ask(SlotsOf{key}).size();
+  if (!changed_before) {
+    policy.active_concurrency = unit.ask(SlotsOf{key}).size();
+    if (trimmed.left) policy.window_count = *trimmed.left;
+  }
   const bool in_use = policy.active_concurrency > 0 || policy.window_count > 0 || policy.has_blocked;
   if (!in_use && !changed_before && is_forgettable(unit, policy)) return unit.erase<QuotaPolicy>(key);
   policy.reconcile_at_ms.reset();

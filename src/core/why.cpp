@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/admission.h"
-#include "core/budget.h"
+#include "core/attachment.h"
 #include "core/lane.h"
 #include "core/lease.h"
 #include "core/offer.h"
@@ -125,8 +125,36 @@ class Explanation {
       add(by_budget ? WaitingFor::budget : WaitingFor::quota, refusal.limit_id.to_string(), refusal.detail,
           refusal.clears_at_ms);
     }
+    add_what_holds_it();
     if (found_.reasons.empty())
       add(WaitingFor::worker, "", "any worker that serves lane " + execution_.lane_id);
+  }
+
+  // It is still held back for what is not in the way of others: somebody has blocked it, a budget has paused
+  // it, or the clock has yet to let it go.
+  void add_what_holds_it() {
+    const auto kind = kind_of_block();
+    if (!kind || std::ranges::count(found_.reasons, *kind, &WaitingReason::waiting_for) > 0) return;
+    std::optional<std::int64_t> until;
+    if (execution_.blocked_on && kind == WaitingFor::budget) {
+      const auto* budget = unit_.find<Budget>(budget_key({*execution_.blocked_on}, at_));
+      if (budget) until = budget->next_reset_at_ms;
+    }
+    add(*kind, execution_.blocked_on ? execution_.blocked_on->to_string() : "", execution_.blocking_detail,
+        until);
+  }
+
+  std::optional<WaitingFor> kind_of_block() const {
+    switch (execution_.state.eligibility_state) {
+      case EligibilityState::blocked_by_budget:
+        return WaitingFor::budget;
+      case EligibilityState::blocked_by_quota:
+        return WaitingFor::quota;
+      case EligibilityState::blocked_by_route:
+        return WaitingFor::capability;
+      default:
+        return std::nullopt;
+    }
   }
 
   void add_missing_capability() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 #include <iterator>
+#include <limits>
 
 #include "core/check.h"
 #include "core/limit_check.h"
@@ -373,7 +374,8 @@ class Check {
   std::vector<std::string> readable_faults_of(Reading& reading, const QuotaPolicyKey& key) {
     const auto* policy = reading.find<QuotaPolicy>(key);
     if (!policy) return {};  // removed since
-    return core::faults(core::QuotaNeighbourhood{policy, reading.ask(core::SlotsOf{key}).size()});
+    const core::WindowOf all{key, std::numeric_limits<std::uint32_t>::max()};
+    return core::faults({policy, reading.ask(core::SlotsOf{key}).size(), reading.ask(all).size()});
   }
 
   std::vector<std::string> readable_faults_of(Reading& reading, const FlowKey& key) {

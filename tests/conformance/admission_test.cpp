@@ -1,4 +1,6 @@
 // Budgets and quota policies at the claim: who is held back, and when they go on (05 §6–§10, numbers of §14).
+#include <algorithm>
+
 #include "model/partition.h"
 #include "support/limit_support.h"
 
@@ -373,6 +375,119 @@ TEST_P(AdmissionAtClaim, WhatSomebodyBlockedForABudgetIsLookedAtSoon) {
   must(ResetBudget{budget});
   run_due();
   EXPECT_TRUE(waits(limited));
+}
+
+TEST_P(AdmissionAtClaim, TheNearestLimitIsNamedFirst) {  // §6: its own, then of the flow, the lane, the tenant
+  const FlowId flow{budget_id(50).uuid};
+  // The ids go the other way.
+  const std::vector<std::tuple<int, std::string, std::string>> scopes{
+      {97, "flow", flow.to_string()}, {96, "lane", "fast"}, {95, "tenant", "acme"}};
+  for (const auto& [number, type, scope] : scopes) {
+    auto request = tokens(budget_id(number), 10);
+    request.scope_type = type;
+    request.scope_id = scope;
+    must(request);
+    spend(budget_id(number), 10);
+  }
+  must(tokens(budget_id(98), 10));
+  spend(budget_id(98), 10);
+  SubmitFlow request{.flow_id = flow, .flow_kind = "k", .namespace_ = "acme"};
+  request.nodes = {{.name = "a", .execution = {.lane_id = "fast", .policy = {.budget_ids = {budget_id(98)}}}}};
+  const auto id = must(request).executions.at("a");
+  remember(id);
+  claim({.lanes = {"fast"}});
+  for (const int number : {98, 97, 96, 95}) {
+    expect_blocked_by_budget(id, at_limit(budget_id(number), "10/10"));
+    must(ResetBudget{budget_id(number)});
+    run_due();
+  }
+  EXPECT_EQ(claim_one({.lanes = {"fast"}}).execution_id, id);
+}
+
+TEST_P(AdmissionAtClaim, QuotaPoliciesOfFlowAndLaneCount) {  // §6
+  const FlowId flow{budget_id(50).uuid};
+  const auto of_flow = make_quota({.max_concurrent = 1});
+  const auto of_lane = make_quota({.max_concurrent = 2});
+  must(AttachQuotaPolicy{of_flow, "flow", flow.to_string()});
+  must(AttachQuotaPolicy{of_lane, "lane", "fast"});
+  SubmitFlow request{.flow_id = flow, .flow_kind = "k"};
+  for (const char* name : {"a", "b"})
+    request.nodes.push_back({.name = name, .execution = {.lane_id = "fast"}});
+  for (const auto& [name, id] : must(request).executions) remember(id);
+  for (int i = 0; i < 2; ++i) create({.lane_id = "fast"});
+  const auto tasks = claim({.lanes = {"fast"}, .max_tasks = 10});
+  ASSERT_EQ(tasks.size(), 2u);
+  EXPECT_EQ(std::ranges::count(tasks, flow, &ClaimedTask::flow_id), 1);
+  EXPECT_EQ(quota(of_flow).active, 1u);
+  EXPECT_EQ(quota(of_lane).active, 2u);
+  EXPECT_EQ(count("fast")[PublicState::rate_limited], 2);
+}
+
+TEST_P(AdmissionAtClaim, WhoComesBackInTheSameWindowNeedsOnlyASlot) {  // §7.4
+  const auto policy = make_quota({.window_seconds = 60, .max_requests_per_window = 2, .max_concurrent = 1});
+  const auto first = running(ExecutionPolicy{.quota_policy_id = policy});
+  delay(first, now() + 1000);
+  tick(1);
+  const auto second = running(ExecutionPolicy{.quota_policy_id = policy});
+  EXPECT_EQ(quota(policy).admitted_in_window, 2u) << "the window is full";
+  advance(1000);
+  EXPECT_TRUE(claim().empty());
+  expect_blocked_by_quota(first.execution_id, at_cap(policy, 1));
+  complete(second);
+  run_due();
+  EXPECT_EQ(claim_one().execution_id, first.execution_id);
+  EXPECT_EQ(quota(policy).admitted_in_window, 2u) << "it was counted before";
+  EXPECT_EQ(quota(policy).active, 1u);
+}
+
+TEST_P(AdmissionAtClaim, NothingHappensToWhatNobodyPicks) {  // §5, the table of states
+  const auto budget = make_budget(10);
+  const auto waiting = create_with(budget);
+  const auto delayed = create({.delay_until = now() + 1000, .policy = {.budget_ids = {budget}}});
+  spend(budget, 10);
+  run_due();
+  EXPECT_TRUE(waits(waiting));
+  EXPECT_EQ(state(delayed).public_state, PublicState::delayed);
+  advance(1000);
+  EXPECT_TRUE(waits(delayed));
+  EXPECT_TRUE(claim({.max_tasks = 2}).empty());
+  expect_blocked_by_budget(waiting, at_limit(budget, "10/10"));
+  expect_blocked_by_budget(delayed, at_limit(budget, "10/10"));
+}
+
+TEST_P(AdmissionAtClaim, AGrantIsNotCheckedAgain) {  // §5, the table of states
+  const auto budget = make_budget(10);
+  const auto id = create_with(budget);
+  must(IssueClaimGrant{.execution_id = id, .lane_id = "default", .terms = {.worker_id = kWorker}});
+  spend(budget, 10);
+  EXPECT_EQ(must(ClaimExecution{.execution_id = id, .use = {.worker_id = kWorker}}).execution_id, id);
+}
+
+TEST_P(AdmissionAtClaim, AnUnlimitedPolicyRecordsNothing) {  // 36
+  const auto policy = make_quota({});
+  running(ExecutionPolicy{.quota_policy_id = policy});
+  EXPECT_EQ(quota(policy).admitted_in_window + quota(policy).active, 0u);
+}
+
+// What clears a limit wakes those who wait for work; no interval has to pass.
+TEST_P(AdmissionAtClaim, AWaitingWorkerIsWokenWhenALimitClears) {
+  const auto budget = used_up();
+  const auto policy = make_quota({.max_concurrent = 1});
+  const auto task = running(ExecutionPolicy{.quota_policy_id = policy});
+  const auto by_budget = create_with(budget);
+  const auto by_quota = create_with(policy);
+  EXPECT_TRUE(claim({.max_tasks = 2}).empty());
+  const auto expect_woken = [&](const ExecutionId& id, auto&& clear) {
+    auto waiting = engine().submit(ClaimTasks{.worker_id = kWorker, .wait_ms = 8000});
+    clear();
+    run_due();
+    ASSERT_EQ(waiting.wait_for(std::chrono::milliseconds(4000)), std::future_status::ready);
+    const auto tasks = waiting.get();
+    ASSERT_TRUE(tasks && tasks->size() == 1);
+    EXPECT_EQ(tasks->front().execution_id, id);
+  };
+  expect_woken(by_budget, [&] { must(ResetBudget{budget}); });
+  expect_woken(by_quota, [&] { complete(task); });
 }
 
 }  // namespace

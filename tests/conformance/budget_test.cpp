@@ -84,6 +84,19 @@ TEST_P(Budgets, KnowOtherWordsForModesAndActions) {
   must(request);
   EXPECT_EQ(status(budget_id(1)).enforcement_mode, EnforcementMode::advisory);
   EXPECT_EQ(status(budget_id(1)).on_hard_limit, LimitAction::reject);
+  const std::map<std::string, EnforcementMode> modes{{"", EnforcementMode::strict},
+                                                     {"strict", EnforcementMode::strict},
+                                                     {"hard", EnforcementMode::strict},
+                                                     {"whatever", EnforcementMode::strict},
+                                                     {"advisory", EnforcementMode::advisory},
+                                                     {"soft", EnforcementMode::advisory}};
+  int number = 1;
+  for (const auto& [word, mode] : modes) {
+    auto other = tokens(budget_id(++number), 10, 20);  // a soft limit above the hard one is allowed
+    other.enforcement_mode = word;
+    EXPECT_TRUE(must(other).created);
+    EXPECT_EQ(status(budget_id(number)).enforcement_mode, mode) << word;
+  }
 }
 
 TEST_P(Budgets, CountUpToTheirLimits) {  // 6, 13, 14
@@ -297,6 +310,19 @@ TEST_P(Budgets, GetNewLimits) {
   expect_error(SetBudgetLimits{id, {{"", 20}}, {}}, ErrorCode::invalid_input);
   expect_error(SetBudgetLimits{budget_id(9), {}, {}}, ErrorCode::budget_not_found);
   EXPECT_EQ(status(id).hard_limits, changed.hard_limits);
+}
+
+TEST_P(Budgets, CountWhatWasSpentWithoutALease) {  // 24
+  const auto id = make_budget(100);
+  const auto task = lost();
+  ReportUsage by_loser{.budget_id = id, .dimensions = {"tokens"}, .deltas = {7}};
+  by_loser.execution_id = task.execution_id;
+  EXPECT_EQ(must(by_loser), counted());
+  EXPECT_EQ(must(spending(id, task.execution_id, 5)), counted());
+  cancel(task.execution_id);
+  EXPECT_EQ(must(by_loser), counted());
+  EXPECT_EQ(usage(id), (Amounts{{"tokens", 19}}));
+  EXPECT_EQ(status(id).breach_count, 0u);
 }
 
 }  // namespace

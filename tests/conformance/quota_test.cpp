@@ -120,5 +120,17 @@ TEST_P(Quotas, AreTrimmedByTheClock) {
   EXPECT_EQ(must(CheckStore{}).found, 0u);
 }
 
+TEST_P(Quotas, RefuseDefinitionsThatMakeNoSense) {
+  const auto id = quota_id(50);
+  const auto most = std::uint64_t{1} << 63;
+  for (const auto& bad : {CreateQuotaPolicy{.quota_policy_id = id, .window_seconds = most / 1000},
+                          CreateQuotaPolicy{.quota_policy_id = id, .max_requests_per_window = most},
+                          CreateQuotaPolicy{.quota_policy_id = id, .max_concurrent = most},
+                          CreateQuotaPolicy{.quota_policy_id = id, .jitter_ms = most}}) {
+    expect_error(bad, ErrorCode::invalid_quota_spec);
+  }
+  expect_error(ReadQuotaPolicy{id}, ErrorCode::quota_policy_not_found);
+}
+
 }  // namespace
 }  // namespace flowfabric

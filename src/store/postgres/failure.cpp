@@ -27,6 +27,7 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     {"40P01", retry_exhausted, Retry::now, kRaced},
     {"55P03", retry_exhausted, Retry::now, kRaced},
     {"23505", retry_exhausted, Retry::now, kRaced},
+    {"22012", retry_exhausted, Retry::now, kRaced},  // by a statement that insists (session_counts.cpp)
     {"57P01", unavailable, Retry::when_back, kAway},
     {"57P02", unavailable, Retry::when_back, kAway},
     {"57P03", unavailable, Retry::when_back, kAway},

@@ -61,6 +61,7 @@ std::int64_t PostgresSession::begin(Unit& unit) {
   // Of a batch that failed.
   short_scans_.clear();
   incomplete_.clear();
+  locked_policies_.clear();
   connection.post(access_ == Access::write ? "begin isolation level read committed"
                                            : "begin isolation level repeatable read read only");
   post_wanted(unit);
@@ -101,6 +102,9 @@ void PostgresSession::post_changes(Unit& unit) {
   std::vector<const Slot<Record>*> updates;
   std::vector<typename Record::Key> erased;
   unit.for_each_dirty<Record>([&](const Slot<Record>& slot) {
+    if constexpr (std::is_same_v<Record, QuotaPolicy>) {
+      if (is_only_counted(slot)) return;
+    }
     if (!slot.changed) {
       if (unit.is_stored(slot)) erased.push_back(slot.key);
     } else if (unit.is_stored(slot)) {
@@ -164,6 +168,7 @@ void PostgresSession::post_counts(const Unit& unit) {
 }
 
 void PostgresSession::commit(Unit& unit) {
+  check_counted(unit);
   if (!unit.purged().empty()) {
     const std::vector<ExecutionId> purged(unit.purged().begin(), unit.purged().end());
     for_each_type<OwnedRecords>([&]<class Record>() {
@@ -192,10 +197,12 @@ void PostgresSession::commit(Unit& unit) {
   connection_->post("select txid_current()", {}, [this](const Rows& rows) {
     transaction_ = static_cast<std::uint32_t>(rows.get<std::int64_t>(0, 0));
   });
+  const auto counted = post_counted(unit);
   connection_->post("commit");
   try {
     connection_->flush();
   } catch (StoreFailure& failure) {
+    for (const auto& key : counted) contested_.add(key);
     if (connection_->is_broken()) {
       failure.retry = Retry::never;
       failure.error.code = ErrorCode::unavailable;

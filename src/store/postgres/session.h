@@ -5,9 +5,11 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <unordered_map>
 
 #include "store/postgres/claim_cursors.h"
+#include "store/postgres/contested.h"
 #include "store/postgres/execution_cache.h"
 #include "store/postgres/row_types.h"
 
@@ -107,6 +109,7 @@ class PostgresSession final : public Session {
   void post_answer(core::Unit& unit, const core::SpendingOf& question);
   void post_edges_from(core::Unit& unit);
   bool post_remembered(core::Unit& unit, const GroupKey& key);
+  std::vector<QuotaPolicyKey> post_contested(core::Unit& unit, std::vector<QuotaPolicyKey> keys);
 
   // ---- writing ----
   template <class Record>
@@ -121,6 +124,10 @@ class PostgresSession final : public Session {
   void post_trim(std::int64_t before_ms);
   void post_counts(const core::Unit& unit);
   void post_drops(const core::Unit& unit);
+  // Of a row that was read without a lock.
+  bool is_only_counted(const core::Slot<QuotaPolicy>& slot) const;
+  void check_counted(const core::Unit& unit);
+  std::vector<QuotaPolicyKey> post_counted(const core::Unit& unit);
   void remember(const core::Unit& unit);
   void remember(const core::Unit& unit, const core::Slot<Execution>& slot);
 
@@ -153,6 +160,8 @@ class PostgresSession final : public Session {
   // Routes whose offers were mostly not in the cache, and how many scans to go before it is tried again.
   std::unordered_map<std::int64_t, int> uncached_routes_;
   std::uint32_t transaction_{0};
+  Contested<QuotaPolicyKey> contested_;
+  std::set<QuotaPolicyKey> locked_policies_;  // by this transaction
 };
 
 }  // namespace flowfabric::store::postgres

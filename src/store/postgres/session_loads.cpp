@@ -58,8 +58,11 @@ std::uint32_t version(const Rows& rows, int row) {
 }
 
 template <class Record>
+constexpr bool is_counted = std::is_same_v<Record, QuotaPolicy>;  // see session_counts.cpp
+template <class Record>
 constexpr Lock kLockWhenRead = is_held<Record>                           ? Lock::share
-                               : is_shared<Record> || is_guarded<Record> ? Lock::none
+                               : is_shared<Record> || is_guarded<Record> || is_counted<Record>
+                                   ? Lock::none
                                                                          : Lock::update;
 
 }  // namespace
@@ -113,6 +116,10 @@ void PostgresSession::post_records(Unit& unit) {
   }
   if constexpr (std::is_same_v<Record, Execution>) {
     if (access_ == Access::write) keys = post_cached(unit, std::move(keys));
+    if (keys.empty()) return;
+  }
+  if constexpr (std::is_same_v<Record, QuotaPolicy>) {
+    if (access_ == Access::write) keys = post_contested(unit, std::move(keys));
     if (keys.empty()) return;
   }
   static const std::string locking = select_by_keys<Record>(kLockWhenRead<Record>);
