@@ -4,6 +4,7 @@
 #include "api/routes.h"
 #include "api/shapes.h"
 #include "model/condition_json.h"
+#include "model/waitpoint_token.h"
 
 namespace flowfabric::api {
 
@@ -144,8 +145,8 @@ void close_waitpoint(const CallPtr& call) {
 
 void read_suspension(const CallPtr& call) {
   const auto id = id_of(call);
-  call->read(DescribeSuspension{id}, [id](Call& self, const SuspensionView& suspension) {
-    if (unwrap(self.engine().call(ReadState{id})) != PublicState::suspended) {
+  call->read(DescribeSuspension{id}, [](Call& self, const SuspensionView& suspension) {
+    if (suspension.closed_at) {
       return self.reply(Error{ErrorCode::suspension_not_found, "", "The execution is not suspended now."});
     }
     JsonWriter out;
@@ -155,7 +156,10 @@ void read_suspension(const CallPtr& call) {
     out.field("attempt_index", suspension.attempt_index)
         .field("suspended_at", suspension.suspended_at)
         .field("timeout_at", suspension.timeout_at);
-    write_word(out, "timeout_behavior", suspension.timeout_behavior);
+    // Escalating, it has done what it does once there is no timeout any more.
+    const bool escalated = suspension.timeout_behavior == TimeoutBehavior::escalate && !suspension.timeout_at;
+    write_word(out, "timeout_behavior",
+               escalated ? std::nullopt : std::optional(suspension.timeout_behavior));
     out.key("resume_condition").raw(to_json(suspension.resume_condition));
     out.field("satisfied", suspension.satisfied)
         .field("last_signal_at", suspension.last_signal_at)
@@ -163,7 +167,9 @@ void read_suspension(const CallPtr& call) {
     out.key("waitpoints").array();
     for (const auto& waitpoint : suspension.waitpoints) write_waitpoint(out, waitpoint);
     out.end().key("signals").array();
-    for (const auto& signal : suspension.signals) write_resume_signal(out, signal.signal);
+    for (const auto& signal : suspension.signals) {
+      write_resume_signal(out, signal.signal, signal.observed_effect);
+    }
     self.reply(200, out.end().end().take());
   });
 }
@@ -192,29 +198,41 @@ void list_suspensions(const CallPtr& call) {
 }
 
 void resume(const CallPtr& call) {
-  std::int64_t delay = 0;
+  ResumeExecution request;
   if (call->has_body()) {
     const auto fields = call->fields();
-    delay = fields.number_or<std::int64_t>("resume_delay_ms", 0);
-    fields.maybe_text("reason");
+    request.resume_delay_ms = fields.number_or<std::int64_t>("resume_delay_ms", 0);
+    request.trigger_type = fields.maybe_text("reason").value_or(request.trigger_type);
   }
-  const auto id = id_of(call);
-  call->run(ResumeExecution{.execution_id = id, .resume_delay_ms = delay},
-            [id](Call& self, const Resumed& resumed) {
-              JsonWriter out;
-              out.object().field("execution_id", id);
-              write_word(out, "public_state", resumed.public_state);
-              self.reply(200, out.end().take());
-            });
+  const auto id = request.execution_id = id_of(call);
+  call->run(std::move(request), [id](Call& self, const Resumed& resumed) {
+    JsonWriter out;
+    out.object().field("execution_id", id);
+    write_word(out, "public_state", resumed.public_state);
+    self.reply(200, out.end().take());
+  });
 }
 
 // ---- secrets ----------------------------------------------------------------------------------------------
 
-void audit(Services& services, std::string_view event, const std::string& kid) {
+// There is one keystore, which is partition 0 to who counts them.
+void audit(Services& services, const std::string& kid, const Result<SecretRotated>& rotated) {
   if (!services.options.audit_log) return;
   JsonWriter out;
-  out.object().field("log", "audit").field("event", event).field("new_kid", kid).end();
-  services.options.audit_log(out.take());
+  out.object().field("log", "audit");
+  if (rotated) {
+    out.field("event", "waitpoint_hmac_rotation_complete")
+        .field("new_kid", kid)
+        .field("total_partitions", 1)
+        .field("rotated", 1)
+        .field("failed_count", 0);
+  } else {
+    out.field("event", "waitpoint_hmac_rotation_failed")
+        .field("new_kid", kid)
+        .field("partition", 0)
+        .field("err", error_name(rotated.error().code));
+  }
+  services.options.audit_log(out.end().take());
 }
 
 void rotate(const CallPtr& call) {
@@ -229,14 +247,12 @@ void rotate(const CallPtr& call) {
                   .detail = "Another rotation is running in this server: repeat the call when it has ended.",
                   .retryable = true};
   }
-  auto kid = request.new_kid;
+  // Something else may have been put there by mistake, and is nothing for a log.
+  auto kid = is_kid(request.new_kid) ? request.new_kid : "<malformed>";
   call->engine().post(std::move(request), [self = call, kid](Result<SecretRotated> rotated) {
+    audit(self->services, kid, rotated);
     self->services.rotating = false;
-    if (!rotated) {
-      audit(self->services, "waitpoint_hmac_rotation_failed", kid);
-      return self->reply(rotated.error());
-    }
-    audit(self->services, "waitpoint_hmac_rotation_complete", kid);
+    if (!rotated) return self->reply(rotated.error());
     JsonWriter out;
     out.object().field("rotated", 1).key("failed").array().end().field("new_kid", rotated->new_kid).end();
     self->reply(200, out.take());

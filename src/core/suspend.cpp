@@ -65,8 +65,7 @@ Result<void> check_keys(const std::vector<WaitpointBinding>& bindings, const Res
 Result<void> check_bindings(const std::vector<WaitpointBinding>& bindings, const ResumeCondition& condition) {
   const auto& primary = bindings.front();
   const auto* single = std::get_if<SingleSignal>(&condition.node);
-  if (single && !primary.use_pending && bindings.size() == 1 &&
-      single->waitpoint_key != primary.waitpoint_key) {
+  if (single && !primary.use_pending && single->waitpoint_key != primary.waitpoint_key) {
     return refuse("waitpoint_key_mismatch", "The condition names another key than the waitpoint's.");
   }
   if (bindings.size() > kMaxBindings) {

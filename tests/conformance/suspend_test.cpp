@@ -190,6 +190,8 @@ TEST_P(Suspend, RefusesBindingsThatDoNotFit) {
   const WaitpointBinding b{.waitpoint_key = "b"};
   const WaitpointBinding pending{.waitpoint_id = WaitpointId{}, .use_pending = true};
   refuse(single("b"), {a}, "waitpoint_key_mismatch");
+  refuse(single("b"), {a, b}, "waitpoint_key_mismatch");
+  refuse(single("a"), {a, b}, "extra_binding_not_referenced_by_condition: b");
   refuse(all_of({single("a")}), {a, pending}, "additional_waitpoint_binding_must_be_fresh at waitpoints[1]");
   refuse(all_of({single("a")}), {a, {}}, "additional_waitpoint_binding_empty_key at waitpoints[1]");
   refuse(all_of({single("a")}), {pending, a}, "use_pending_with_extras_unsupported");

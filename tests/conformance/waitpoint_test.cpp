@@ -121,7 +121,9 @@ TEST_P(Waitpoints, MayLastForEver) {
   const auto made = make_waitpoint(running(), "k", std::numeric_limits<std::int64_t>::max());
   const auto page = must(ListPendingWaitpoints{id()});
   EXPECT_EQ(page.waitpoints.at(0).expires_at, std::numeric_limits<std::int64_t>::max());
-  EXPECT_NE(make_waitpoint(task()).waitpoint_id, made.waitpoint_id) << "not idempotent by its key";
+  const auto again = make_waitpoint(task());
+  EXPECT_NE(again.waitpoint_id, made.waitpoint_id) << "not idempotent by its key";
+  EXPECT_NE(again.waitpoint_token, made.waitpoint_token);
 }
 
 TEST_P(Waitpoints, BelongToTheirAttempt) {

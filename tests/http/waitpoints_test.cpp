@@ -1,5 +1,9 @@
 // Suspensions, waitpoints, their tokens and the secrets that sign them, over HTTP (07 §5.4, §5.13; 03 §3.4,
 // §7, §9, §11; 09 §1, §5).
+#include <future>
+#include <mutex>
+#include <thread>
+
 #include "suspension_support.h"
 
 namespace flowfabric::tests {
@@ -191,6 +195,13 @@ TEST_P(HttpWaitpoints, AreNeededBySuspending) {
   EXPECT_EQ(said(refused), "400 invalid_input: waitpoints_empty");
 }
 
+// Longer than 32 bits of milliseconds can say.
+TEST_P(HttpWaitpoints, MayLastForMonths) {
+  const auto waiting = suspended(under(any()) + R"(,"timeout_ms":15552000000)");
+  const auto seen = get(waiting.path("/suspension"));
+  EXPECT_GT(std::stoll(seen.at("/timeout_at")) - std::stoll(seen.at("/suspended_at")), 15'551'000'000);
+}
+
 TEST_P(HttpWaitpoints, EndWithTheirTime) {
   const auto fails = suspended(under(any()) + R"(,"timeout_ms":1)");
   EXPECT_EQ(get(fails.path("/wait?wait_ms=20000")).at("/public_state"), "failed");
@@ -200,6 +211,31 @@ TEST_P(HttpWaitpoints, EndWithTheirTime) {
   const auto claim = post("/v1/tasks/claim", R"({"worker_id":"w","wait_ms":20000})");
   EXPECT_EQ(claim.at("/tasks/0/execution_id"), resumes.task.execution_id);
   EXPECT_EQ(claim.at("/tasks/0/resume_signals/0/signal_name"), "timeout");
+  EXPECT_EQ(claim.at("/tasks/0/resume_signals/0/source_identity"), "suspension_timeout");
+  EXPECT_EQ(claim.at("/tasks/0/resume_signals/0/payload"), "null");
+  const auto named = suspended(
+      under("\"TimeoutOnly\"") +
+      R"(,"timeout_ms":1,"timeout_behavior":"auto_resume_with_timeout_signal","timeout_signal_name":"late")");
+  const auto again = post("/v1/tasks/claim", R"({"worker_id":"w","wait_ms":20000})");
+  EXPECT_EQ(again.at("/tasks/0/execution_id"), named.task.execution_id);
+  EXPECT_EQ(again.at("/tasks/0/resume_signals/0/signal_name"), "late");
+}
+
+// It stays suspended, and whoever looks sees that it waits for an operator.
+TEST_P(HttpWaitpoints, AreHandedToAnOperator) {
+  const auto waiting =
+      suspended(under(by_name("approve")) + R"(,"timeout_ms":1,"timeout_behavior":"Escalate")");
+  const auto escalated = [&] { return get(waiting.path("/suspension")).at("/timeout_at") == "null"; };
+  ASSERT_TRUE(eventually(escalated));
+  const auto seen = get(waiting.path("/suspension"));
+  EXPECT_EQ(seen.at("/reason_code"), "waiting_for_operator_review");
+  EXPECT_EQ(seen.at("/timeout_behavior"), "null");
+  const auto execution = get(waiting.path());
+  EXPECT_EQ(execution.at("/public_state"), "suspended");
+  EXPECT_EQ(execution.at("/state_vector/blocking_reason"), "paused_by_operator");
+  EXPECT_TRUE(contains(execution.at("/blocking_detail"), "suspension escalated: timeout at "));
+  EXPECT_TRUE(contains(get(waiting.path("/events")).body, "suspension_escalated"));
+  EXPECT_EQ(effect(waiting), "resume_condition_satisfied") << "late, and not too late";
 }
 
 // ---- suspensions ----
@@ -225,6 +261,7 @@ TEST_P(HttpWaitpoints, AreShownWithTheirSuspension) {
   ASSERT_EQ(seen.size("/signals"), 1u);
   EXPECT_EQ(seen.at("/signals/0/signal_name"), "other");
   EXPECT_EQ(seen.at("/signals/0/payload"), R"({"n":1})");
+  EXPECT_EQ(seen.at("/signals/0/observed_effect"), "no_op");
   EXPECT_FALSE(contains(seen.body, waiting.token)) << "never the token";
   EXPECT_EQ(get(suspended().path("/suspension")).at("/timeout_at"), "null");
 }
@@ -250,6 +287,7 @@ TEST_P(HttpWaitpoints, AreClosedByAnOperator) {
             R"({"execution_id":")" + waiting.task.execution_id + R"(","public_state":"waiting"})");
   EXPECT_EQ(get(waiting.path("/pending-waitpoints")).body, "[]");
   EXPECT_EQ(deliver(waiting).status, 409) << "its token is of no use";
+  EXPECT_TRUE(contains(get(waiting.path("/events")).body, "looked at it")) << "it is on record";
   const auto claim = post("/v1/tasks/claim", R"({"worker_id":"w"})");
   EXPECT_EQ(claim.at("/tasks/0/claim"), "resumed");
   EXPECT_EQ(claim.size("/tasks/0/resume_signals"), 0u);
@@ -280,6 +318,45 @@ TEST_P(HttpSecrets, AreRotated) {
     EXPECT_EQ(rotated.body, R"({"rotated":1,"failed":[],"new_kid":"k2"})") << i;
   }
   EXPECT_EQ(suspended().token.substr(0, 3), "k2:");
+}
+
+// One at a time, by who may; it is on record, and the secret is not.
+TEST_P(HttpSecrets, AreRotatedOneAfterTheOther) {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  std::promise<void> recording;
+  std::promise<void> go_on;
+  serve({.token = "t", .audit_log = [&, wait = go_on.get_future().share()](const std::string& line) {
+           std::lock_guard lock(mutex);
+           lines.push_back(line);
+           if (lines.size() > 1) return;
+           recording.set_value();
+           wait.wait();
+         }});
+  const auto ask = [&](const std::string& kid, const std::string& token) {
+    std::vector<http::Header> headers{json_type()};
+    if (!token.empty()) headers.push_back({"authorization", "Bearer " + token});
+    return send({.method = "POST",
+                 .path = "/v1/admin/rotate-waitpoint-secret",
+                 .headers = std::move(headers),
+                 .body = R"({"new_kid":")" + kid + R"(","new_secret_hex":")" + kSecret + "\"}"});
+  };
+  EXPECT_EQ(ask("k2", "").status, 401);
+  EXPECT_EQ(ask("k2", "x").status, 401);
+  std::jthread first([&] { EXPECT_EQ(ask("k2", "t").status, 200); });
+  recording.get_future().wait();
+  const auto second = ask("k3", "t");
+  EXPECT_EQ(second.status, 429) << second.body;
+  EXPECT_EQ(second.at("/retryable"), "true");
+  go_on.set_value();
+  first.join();
+  EXPECT_EQ(ask(kSecret + ":", "t").status, 400);
+  serve({});  // the one before has said all
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0], R"({"log":"audit","event":"waitpoint_hmac_rotation_complete","new_kid":"k2",)"
+                      R"("total_partitions":1,"rotated":1,"failed_count":0})");
+  EXPECT_EQ(lines[1], R"({"log":"audit","event":"waitpoint_hmac_rotation_failed","new_kid":"<malformed>",)"
+                      R"("partition":0,"err":"invalid_kid"})");
 }
 
 TEST_P(HttpSecrets, KeepTheirName) {
