@@ -11,6 +11,7 @@ namespace flowfabric::fuzz {
 void waitpoint_token(std::string_view input);
 void resume_condition(std::string_view input);
 void condition_tree(std::string_view input);
+void http_edge(std::string_view input);
 
 inline void require(bool holds, const char* promise) {
   if (!holds) throw std::logic_error(promise);

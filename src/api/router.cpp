@@ -23,71 +23,6 @@ std::vector<Route> all_routes() {
   return all;
 }
 
-std::vector<std::string_view> split(std::string_view path) {
-  std::vector<std::string_view> parts;
-  if (path.starts_with('/')) path.remove_prefix(1);
-  while (true) {
-    const auto slash = path.find('/');
-    parts.push_back(path.substr(0, slash));
-    if (slash == std::string_view::npos) return parts;
-    path.remove_prefix(slash + 1);
-  }
-}
-
-struct Match {
-  const Route* route{};
-  std::vector<std::string_view> open;  // what stands where the pattern has braces
-  std::string allowed;                 // of a path that is known with other methods
-  std::string_view pattern;            // of the path, whatever the method
-};
-
-// Paths are compared as they came; `%2F` is never a separator.
-Match match(std::string_view method, std::string_view path) {
-  struct Pattern {
-    const Route* route;
-    std::vector<std::string_view> parts;
-  };
-  static const auto patterns = [] {
-    std::vector<Pattern> made;
-    for (const auto& route : routes()) made.push_back({&route, split(route.pattern)});
-    return made;
-  }();
-
-  Match found;
-  if (!path.starts_with('/')) return found;
-  const auto parts = split(path);
-  const auto wanted = method == "HEAD" ? std::string_view("GET") : method;
-  // A pattern with a word in a place is nearer than one with braces there.
-  std::size_t fewest_open = std::string_view::npos;
-  for (const auto& pattern : patterns) {
-    if (pattern.parts.size() != parts.size()) continue;
-    std::vector<std::string_view> open;
-    bool fits = true;
-    for (std::size_t i = 0; i < parts.size() && fits; ++i) {
-      if (pattern.parts[i].starts_with('{')) {
-        fits = !parts[i].empty();
-        open.push_back(parts[i]);
-      } else {
-        fits = pattern.parts[i] == parts[i];
-      }
-    }
-    if (!fits || open.size() > fewest_open) continue;
-    if (open.size() < fewest_open) {
-      found = Match{};
-      fewest_open = open.size();
-      found.pattern = pattern.route->pattern;
-    }
-    if (pattern.route->method == wanted) {
-      found.route = pattern.route;
-      found.open = std::move(open);
-    }
-    if (!found.allowed.empty()) found.allowed += ", ";
-    found.allowed += pattern.route->method;
-    if (pattern.route->method == "GET") found.allowed += ", HEAD";
-  }
-  return found;
-}
-
 bool is_open_to_all(std::string_view path) {
   return path == "/healthz" || path == "/metrics" || path == "/livez" || path == "/readyz";
 }
@@ -184,8 +119,7 @@ http::Response Api::finish(const http::Request& head, http::Response response,
   return response;
 }
 
-std::optional<http::Response> Api::check(const http::Request& head) const {
-  const auto request_id = request_id_of(head);
+std::optional<http::Response> Api::check(const http::Request& head, const Match& found) const {
   if (head.method == "OPTIONS" && head.path != "/metrics") {
     http::Response preflight;
     add_cors(head, preflight, true);
@@ -197,6 +131,7 @@ std::optional<http::Response> Api::check(const http::Request& head) const {
     const auto* given = head.header("authorization");
     if (!given || !given->starts_with(scheme) ||
         !equal_in_constant_time(std::string_view(*given).substr(scheme.size()), token)) {
+      const auto request_id = request_id_of(head);
       auto refused = json_response(
           401, error_body(Refusal{401, "unauthorized", "unauthorized",
                                   "Send the server's token in the header `authorization: Bearer <token>`."},
@@ -205,19 +140,18 @@ std::optional<http::Response> Api::check(const http::Request& head) const {
       return finish(head, std::move(refused), request_id);
     }
   }
-  const auto found = match(head.method, head.path);
   if (!found.route) {
     http::Response missing{.status = found.allowed.empty() ? 404 : 405};
     if (!found.allowed.empty()) missing.headers.emplace_back("allow", found.allowed);
-    return finish(head, std::move(missing), request_id);
+    return finish(head, std::move(missing), request_id_of(head));
   }
   return std::nullopt;
 }
 
 http::Handler::Admission Api::admit(const http::Request& head) {
-  if (auto refused = check(head)) return {.refusal = std::move(refused)};
-  const auto& route = *match(head.method, head.path).route;
-  return {.max_body = services_.options.max_body.*route.max_body};
+  const auto found = match(head.method, head.path);
+  if (auto refused = check(head, found)) return {.refusal = std::move(refused)};
+  return {.max_body = services_.options.max_body.*found.route->max_body};
 }
 
 http::Response Api::refuse(http::Malformed why, const http::Request* head) {
@@ -250,15 +184,15 @@ http::Response Api::refuse(http::Malformed why, const http::Request* head) {
 }
 
 void Api::handle(std::shared_ptr<http::Exchange> exchange, std::function<void(http::Response)> answer) {
+  const auto found = match(exchange->request.method, exchange->request.path);
+  // The edge has asked `admit` before; whoever calls directly may not have.
+  if (auto refused = check(exchange->request, found)) return answer(*std::move(refused));
   auto request_id = request_id_of(exchange->request);
   auto call = std::make_shared<Call>(
       services_, exchange, [this, exchange, request_id, answer = std::move(answer)](http::Response response) {
         answer(finish(exchange->request, std::move(response), request_id));
       });
   call->request_id = std::move(request_id);
-  auto found = match(exchange->request.method, exchange->request.path);
-  // The edge has asked `admit` before; whoever calls directly may not have.
-  if (auto refused = check(exchange->request)) return answer(*std::move(refused));
   call->guard([&] {
     for (const auto part : found.open) {
       auto decoded = percent_decode(part);

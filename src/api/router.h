@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "api/call.h"
+#include "api/match.h"
 
 namespace flowfabric::api {
 
@@ -24,7 +24,7 @@ class Api : public http::Handler {
   void begin_draining() { services_.draining = true; }
 
  private:
-  std::optional<http::Response> check(const http::Request& head) const;
+  std::optional<http::Response> check(const http::Request& head, const Match& found) const;
   http::Response finish(const http::Request& head, http::Response response,
                         const std::string& request_id) const;
   void add_cors(const http::Request& head, http::Response& response, bool preflight) const;

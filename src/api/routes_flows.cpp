@@ -356,6 +356,9 @@ void set_tags(const CallPtr& call) {
 }
 
 void set_policy(const CallPtr& call) {
+  const auto fields = call->fields();
+  if (fields.text("kind") == "quorum") fields.number<std::int64_t>("k");
+  fields.maybe_text("on_satisfied");
   const auto policy = unwrap(parse_join_policy(call->body->root().compact()));
   const auto member = path_id<ExecutionId>("execution_id", call->segments[1]);
   const auto flow_id = id_of(call);

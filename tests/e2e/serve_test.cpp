@@ -1,22 +1,16 @@
-// `flowfabric serve` as a user meets it: the commands of docs/http.md, its end under load, bad settings.
+// `flowfabric serve` as a user meets it: the commands of docs/http.md, bad settings. Its end:
+// shutdown_test.cpp.
 #include <gtest/gtest.h>
-#include <signal.h>
 
-#include <boost/json.hpp>
 #include <fstream>
 #include <sstream>
 
 #include "e2e/program.h"
 #include "e2e/serving.h"
-#include "flowfabric/engine.h"
-#include "http/client.h"
 #include "support/temporary_folder.h"
 
 namespace flowfabric::e2e {
 namespace {
-
-namespace json = boost::json;
-using namespace std::chrono_literals;
 
 class Serve : public testing::Test {
  protected:
@@ -55,62 +49,6 @@ TEST_F(Serve, DoesWhatTheDocumentationShows) {
                            "\nsignal: approved\n", "\"payload\":\" upon\"", "waiting_for_signal"}) {
     EXPECT_NE(said.str().find(line), std::string::npos) << line << " in\n" << said.str();
   }
-}
-
-// Submits until it is refused; the ids that were acknowledged.
-std::vector<std::string> submit_on(const std::string& url, std::atomic<bool>& under_way) {
-  std::vector<std::string> acknowledged;
-  auto client = http::Client::connect(url);
-  while (client) {
-    const auto answer = (*client)->send({.method = "POST",
-                                         .path = "/v1/executions",
-                                         .headers = {{"content-type", "application/json"}},
-                                         .body = R"({"execution_kind":"k"})"});
-    if (!answer || answer->status != 201) break;
-    acknowledged.emplace_back(
-        json::parse(answer->body).at("Created").at("execution_id").get_string().c_str());
-    if (acknowledged.size() > 20) under_way = true;
-  }
-  return acknowledged;
-}
-
-TEST_F(Serve, LosesNothingWhenItIsEndedUnderLoad) {
-  Serving server(store_);
-  constexpr int clients = 8;
-  std::atomic<bool> under_way{false};
-  std::vector<std::vector<std::string>> acknowledged(clients);
-  std::vector<std::thread> threads;
-  for (auto& ids : acknowledged) {
-    threads.emplace_back([&] { ids = submit_on(server.url(), under_way); });
-  }
-  // One who waits for work that does not come is not waited for.
-  std::thread waiting([&] {
-    auto client = http::Client::connect(server.url());
-    if (!client) return;
-    (void)(*client)->send({.method = "POST",
-                           .path = "/v1/tasks/claim",
-                           .headers = {{"content-type", "application/json"}},
-                           .body = R"({"worker_id":"w","lanes":["nothing-here"],"wait_ms":30000})"});
-  });
-  while (!under_way) std::this_thread::sleep_for(1ms);
-  const auto asked = std::chrono::steady_clock::now();
-  server.signal(SIGTERM);
-  const auto code = server.wait(25s);
-  for (auto& thread : threads) thread.join();
-  waiting.join();
-  EXPECT_EQ(code, 0) << server.said();
-  EXPECT_LT(std::chrono::steady_clock::now() - asked, 20s);
-
-  auto engine = Engine::open(store_);
-  ASSERT_TRUE(engine) << engine.error().to_string();
-  std::size_t count = 0;
-  for (const auto& ids : acknowledged) {
-    for (const auto& id : ids) {
-      EXPECT_TRUE(engine->call(ReadState{*ExecutionId::parse(id)})) << id;
-      ++count;
-    }
-  }
-  EXPECT_GT(count, 20u);
 }
 
 TEST_F(Serve, RefusesBadSettingsWithAReason) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cstdlib>
+#include <fstream>
 #include <stdexcept>
 
 namespace flowfabric::tests {
@@ -18,6 +20,45 @@ boost::json::value parsed(const std::string& body) {
   auto value = boost::json::parse(body, error);
   if (error) throw std::runtime_error("not JSON: " + body);
   return value;
+}
+
+// Bytes as text in which every byte is one character: JSON has no other bytes than those of UTF-8.
+std::string as_latin_1(const std::string& bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code < 0x80) {
+      text += c;
+    } else {
+      text += static_cast<char>(0xC0 | (code >> 6));
+      text += static_cast<char>(0x80 | (code & 0x3F));
+    }
+  }
+  return text;
+}
+
+// What scripts/check-answers compares with the OpenAPI document: a line for each request, in the file that
+// the environment names.
+void record(const http::Request& request, const Reply& reply) {
+  static const char* const file = std::getenv("FF_HTTP_ANSWERS");
+  if (!file) return;
+  const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+  const auto headers_of = [](const std::vector<http::Header>& headers) {
+    boost::json::object all;
+    for (const auto& [name, value] : headers) all[name] = value;
+    return all;
+  };
+  const boost::json::object line{
+      {"test", test ? std::string(test->test_suite_name()) + "." + test->name() : ""},
+      {"method", request.method},
+      {"path", request.path},
+      {"request_headers", headers_of(request.headers)},
+      {"request_body", as_latin_1(request.body)},
+      {"status", reply.status},
+      {"headers", headers_of(reply.headers)},
+      {"body", as_latin_1(reply.body)},
+  };
+  std::ofstream(file, std::ios::app) << boost::json::serialize(line) + "\n" << std::flush;
 }
 
 Engine opened(const std::string& url) {
@@ -102,7 +143,9 @@ Reply HttpTest::send(http::Request request) {
   if (!response) throw std::runtime_error(response.error().to_string());
   auto headers = response->headers;
   if (!response->content_type.empty()) headers.emplace_back("content-type", response->content_type);
-  return {response->status, std::move(response->body), std::move(headers)};
+  Reply reply{response->status, std::move(response->body), std::move(headers)};
+  record(request, reply);
+  return reply;
 }
 
 Reply HttpTest::with_json(const std::string& method, const std::string& path, std::string json) {

@@ -21,7 +21,8 @@ class FuzzCorpus : public testing::TestWithParam<Target> {};
 INSTANTIATE_TEST_SUITE_P(All, FuzzCorpus,
                          testing::Values(Target{"waitpoint_token", fuzz::waitpoint_token},
                                          Target{"resume_condition", fuzz::resume_condition},
-                                         Target{"condition_tree", fuzz::condition_tree}),
+                                         Target{"condition_tree", fuzz::condition_tree},
+                                         Target{"http_edge", fuzz::http_edge}),
                          [](const auto& each) { return each.param.name; });
 
 TEST_P(FuzzCorpus, BreaksNothing) {
