@@ -266,6 +266,8 @@ http::Response Api::refuse(http::Malformed why, const http::Request* head) {
 }
 
 void Api::handle(std::shared_ptr<http::Exchange> exchange, std::function<void(http::Response)> answer) {
+  // The edge has asked `admit` before; whoever calls directly may not have.
+  if (auto refused = check(exchange->request)) return answer(*std::move(refused));
   auto request_id = request_id_of(exchange->request);
   const auto span = begin_span(exchange->request);
   const auto callers = trace_of(exchange->request);
@@ -281,8 +283,6 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange, std::function<void(ht
   else if (span)
     call->trace_context = span->to_string();
   auto found = match(exchange->request.method, exchange->request.path);
-  // The edge has asked `admit` before; whoever calls directly may not have.
-  if (auto refused = check(exchange->request)) return answer(*std::move(refused));
   call->guard([&] {
     for (const auto part : found.open) {
       auto decoded = percent_decode(part);

@@ -23,8 +23,8 @@ Result<void> probe_store(Call& call) {
   return {};
 }
 
-void write_problem(JsonWriter& out, const Error& error, const Call& call) {
-  out.field("error", error_text(error))
+void write_problem(JsonWriter& out, const std::string& text, const Error& error, const Call& call) {
+  out.field("error", text)
       .field("code", error_name(error.code))
       .field("kind", enum_name(error_info(error.code).kind))
       .field("retryable", true)
@@ -35,7 +35,7 @@ void write_problem(JsonWriter& out, const Error& error, const Call& call) {
 void reply_health(Call& self, const Result<void>& probed) {
   JsonWriter out;
   if (probed) return self.reply(200, out.object().field("status", "ok").end().take());
-  write_problem(out.object(), probed.error(), self);
+  write_problem(out.object(), error_text(probed.error()), probed.error(), self);
   self.reply(503, out.end().take());
 }
 
@@ -79,8 +79,8 @@ void reply_readiness(Call& self) {
   JsonWriter out;
   out.object().field("status", wrong.empty() ? "ok" : "not_ready");
   if (!wrong.empty()) {
-    write_problem(out, {ErrorCode::unavailable, "not ready: " + wrong, "`checks` tells what is wrong."},
-                  self);
+    const Error why{ErrorCode::unavailable, "", "`checks` tells what is wrong."};
+    write_problem(out, "not ready: " + wrong, why, self);
   }
   out.key("checks").array();
   for (const auto& check : checks) {

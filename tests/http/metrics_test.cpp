@@ -35,7 +35,8 @@ class HttpMetrics : public HttpTest {
     return it == all.end() ? 0 : it->second;
   }
   // What has changed of a family since `before`, in the words of the text.
-  std::map<std::string, double> moved(const std::string& family, const std::map<std::string, double>& before) {
+  std::map<std::string, double> moved(const std::string& family,
+                                      const std::map<std::string, double>& before) {
     std::map<std::string, double> changes;
     for (const auto& [series, value] : figures()) {
       if (series != family && !series.starts_with(family + "{")) continue;
@@ -53,7 +54,8 @@ using Moved = std::map<std::string, double>;
 // ---- work ----
 
 TEST_P(HttpMetrics, CountAttemptsByLaneAndOutcome) {
-  const std::string once = R"(,"policy":{"retry_policy":{"max_retries":1,"backoff":{"type":"fixed","delay_ms":60000}}})";
+  const std::string once =
+      R"(,"policy":{"retry_policy":{"max_retries":1,"backoff":{"type":"fixed","delay_ms":60000}}})";
   report("complete", running());
   report("complete", running());
   EXPECT_EQ(moved("ff_attempt_outcome_total", {}), (Moved{{R"({lane="default",outcome="ok"})", 2}}));
@@ -63,11 +65,10 @@ TEST_P(HttpMetrics, CountAttemptsByLaneAndOutcome) {
   report("fail", running(), R"(,"reason":"slow","category":"timeout")");
   const auto retried = running(once);
   ASSERT_EQ(report("fail", retried, R"(,"reason":"for now")").at("/outcome"), "retry_scheduled");
-  EXPECT_EQ(moved("ff_attempt_outcome_total", before),
-            (Moved{{R"({lane="default",outcome="cancelled"})", 1},
-                   {R"({lane="default",outcome="error"})", 1},
-                   {R"({lane="default",outcome="timeout"})", 1},
-                   {R"({lane="default",outcome="retry"})", 1}}));
+  EXPECT_EQ(moved("ff_attempt_outcome_total", before), (Moved{{R"({lane="default",outcome="cancelled"})", 1},
+                                                              {R"({lane="default",outcome="error"})", 1},
+                                                              {R"({lane="default",outcome="timeout"})", 1},
+                                                              {R"({lane="default",outcome="retry"})", 1}}));
   submitted(R"(,"lane_id":"other-lane")");
   report("complete", claimed("other-lane"));
   EXPECT_EQ(figure(R"(ff_attempt_outcome_total{lane="other-lane",outcome="ok"})"), 1);
@@ -79,9 +80,10 @@ TEST_P(HttpMetrics, CountAttemptsByLaneAndOutcome) {
 
 TEST_P(HttpMetrics, CountNeitherRefusalsNorRepetitions) {
   const auto task = running();
-  const auto stale = Task{task.execution_id,
-                          std::regex_replace(task.lease, std::regex(R"("lease_epoch":1)"), R"("lease_epoch":7)"),
-                          task.attempt_index};
+  const auto stale =
+      Task{task.execution_id,
+           std::regex_replace(task.lease, std::regex(R"("lease_epoch":1)"), R"("lease_epoch":7)"),
+           task.attempt_index};
   EXPECT_EQ(report("complete", stale).status, 409);
   EXPECT_EQ(report("complete", task).status, 200);
   EXPECT_EQ(report("complete", task).status, 200) << "a repetition";
@@ -96,7 +98,8 @@ TEST_P(HttpMetrics, CountRenewalsAndLeases) {
   EXPECT_EQ(figure(R"(ff_lease_renewal_total{outcome="ok"})"), 1);
   EXPECT_EQ(figure(R"(ff_lease_renewal_total{outcome="error"})"), 1);
   const auto all = moved("ff_lease_events_total", {});
-  EXPECT_EQ(all, (Moved{{R"({type="acquired"})", 1}, {R"({type="renewed"})", 1}, {R"({type="released"})", 1}}));
+  EXPECT_EQ(all,
+            (Moved{{R"({type="acquired"})", 1}, {R"({type="renewed"})", 1}, {R"({type="released"})", 1}}));
 }
 
 TEST_P(HttpMetrics, TimeClaimsOfGrantedWork) {
@@ -113,14 +116,15 @@ TEST_P(HttpMetrics, TimeClaimsOfGrantedWork) {
 }
 
 TEST_P(HttpMetrics, CountWhatLimitsHoldBack) {
-  const auto budget = post("/v1/budgets", R"({"budget_id":")" + kBudget +
-                                              R"(","scope_type":"lane","scope_id":"main","enforcement_mode":"strict",
+  const auto budget =
+      post("/v1/budgets", R"({"budget_id":")" + kBudget +
+                              R"(","scope_type":"lane","scope_id":"main","enforcement_mode":"strict",
       "on_hard_limit":"fail","on_soft_limit":"warn","reset_interval_ms":0,"dimensions":["tokens"],
       "hard_limits":[10],"soft_limits":[0],"now":1})");
   ASSERT_EQ(budget.status, 201) << budget.body;
   post("/v1/budgets/" + kBudget + "/usage", R"({"dimensions":{"tokens":10},"now":1})");
-  ASSERT_TRUE(engine().call(CreateQuotaPolicy{.quota_policy_id = QuotaPolicyId{*Uuid::parse(kQuota)},
-                                              .max_concurrent = 1}));
+  ASSERT_TRUE(engine().call(
+      CreateQuotaPolicy{.quota_policy_id = QuotaPolicyId{*Uuid::parse(kQuota)}, .max_concurrent = 1}));
   submitted(R"(,"policy":{"budget_ids":[")" + kBudget + R"("]})");
   for (int i = 0; i < 2; ++i) submitted(R"(,"policy":{"quota_policy_id":")" + kQuota + R"("})");
   const auto claimed = post("/v1/tasks/claim", R"({"worker_id":"w","max_tasks":9})");
@@ -157,8 +161,9 @@ TEST_P(HttpMetrics, CountJoinsAndTheSiblingsTheyCancel) {
 TEST_P(HttpMetrics, CountFrames) {
   const auto task = running();
   ASSERT_EQ(report("append", task, R"(,"frame_type":"t","text":"four")").status, 200);
-  ASSERT_EQ(report("append", task, R"(,"frame_type":"t","text":"12","mode":"best_effort","ttl_ms":1000)").status,
-            200);
+  ASSERT_EQ(
+      report("append", task, R"(,"frame_type":"t","text":"12","mode":"best_effort","ttl_ms":1000)").status,
+      200);
   EXPECT_EQ(moved("ff_stream_frames_total", {}),
             (Moved{{R"({mode="durable"})", 1}, {R"({mode="best_effort"})", 1}}));
   EXPECT_EQ(figure("ff_stream_bytes_total"), 6);
@@ -222,7 +227,8 @@ TEST_P(HttpMetrics, ShowWhatTheStoreHolds) {
   running();
   submitted();
   submitted();
-  put("/v1/workers/i-1", R"({"worker_id":"w","namespace":"acme","lanes":["default"],"liveness_ttl_ms":60000})");
+  put("/v1/workers/i-1",
+      R"({"worker_id":"w","namespace":"acme","lanes":["default"],"liveness_ttl_ms":60000})");
   const auto now = figures();
   EXPECT_EQ(now.at(R"(ff_executions{lane="default",public_state="active"})"), 1);
   EXPECT_EQ(now.at(R"(ff_executions{lane="default",public_state="waiting"})"), 2);
@@ -236,8 +242,8 @@ TEST_P(HttpMetrics, ShowFlowsWhoseCancelIsNotDone) {
       {"name":"a","execution_kind":"k"},{"name":"b","execution_kind":"k"}],"edges":[{"from":"a","to":"b"}]})");
   claimed();
   const auto id = FlowId{*Uuid::parse(flow.at("/flow_id"))};
-  ASSERT_TRUE(engine().call(
-      CancelFlow{.flow_id = id, .cancellation_policy = CancellationPolicy::let_active_finish}));
+  ASSERT_TRUE(
+      engine().call(CancelFlow{.flow_id = id, .cancellation_policy = CancellationPolicy::let_active_finish}));
   EXPECT_EQ(figure("ff_cancel_backlog_depth"), 1) << "one of its members runs";
 }
 
@@ -296,7 +302,7 @@ TEST_P(HttpMetrics, TellThatAllIsWell) {
 TEST_P(HttpMetrics, TellThatTheServerShutsDown) {
   api().begin_draining();
   const auto ready = get("/readyz");
-  EXPECT_EQ(said(ready), "503 unavailable: not ready: accepting (unavailable, retryable)");
+  EXPECT_EQ(said(ready), "503 not ready: accepting (unavailable, retryable)");
   EXPECT_EQ(ready.at("/status"), "not_ready");
   EXPECT_EQ(ready.at("/checks/0/name"), "accepting");
   EXPECT_EQ(ready.at("/checks/0/ok"), "false");

@@ -206,7 +206,8 @@ TEST_P(HttpTraces, BeginWhereNobodyHasBegunOne) {
   const auto span = collector_.span("POST /v1/executions");
   EXPECT_EQ(text(span, "traceId").size(), 32u);
   EXPECT_EQ(text(span, "parentSpanId"), "<missing>");
-  EXPECT_EQ(reply.header("traceresponse"), "00-" + text(span, "traceId") + "-" + text(span, "spanId") + "-01");
+  EXPECT_EQ(reply.header("traceresponse"),
+            "00-" + text(span, "traceId") + "-" + text(span, "spanId") + "-01");
   const auto task = post("/v1/tasks/claim", R"({"worker_id":"w"})");
   EXPECT_EQ(task.at("/tasks/0/traceparent"), reply.header("traceresponse")) << "workers can join it";
 }
