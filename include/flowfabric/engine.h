@@ -11,9 +11,9 @@
 #include <chrono>
 #include <functional>
 #include <future>
-#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "flowfabric/budgets.h"
 #include "flowfabric/check.h"
@@ -28,6 +28,7 @@
 #include "flowfabric/quotas.h"
 #include "flowfabric/registry.h"
 #include "flowfabric/scanner_filter.h"
+#include "flowfabric/stats.h"
 #include "flowfabric/streams.h"
 #include "flowfabric/suspension.h"
 #include "flowfabric/why.h"
@@ -64,20 +65,10 @@ struct EngineOptions {
   std::string waitpoint_secret_hex{};
   // Told, while the engine opens, what somebody should know although nothing failed. Never a secret.
   std::function<void(const std::string&)> notice{};
+  // Told, after each commit and on its thread, which attempts it has ended: keep it short, never block in it.
+  std::function<void(std::vector<EndedAttempt>)> attempts_ended{};
   // Replaces the store's time. For tests.
   std::function<std::int64_t()> now_ms{};
-};
-
-struct EngineStats {
-  std::uint64_t operations{0};
-  std::uint64_t batches{0};
-  std::uint64_t largest_batch{0};
-  std::uint64_t clock_operations{0};
-  std::uint64_t clock_failures{0};  // of them, those that will be tried again
-  std::uint64_t clock_filtered{0};  // of them, those that `scanner_filter` leaves to others
-  // How often each rule of the clock has fired, by its name: lease_expiry, edge_cancel_dispatcher, …
-  std::map<std::string, std::uint64_t> clock_rules{};
-  std::uint64_t round_trips{0};  // of the committers, to a store across a network
 };
 
 class Engine {

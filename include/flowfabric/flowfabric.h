@@ -15,5 +15,6 @@
 #include "flowfabric/registry.h"
 #include "flowfabric/scanner_filter.h"
 #include "flowfabric/state.h"
+#include "flowfabric/stats.h"
 #include "flowfabric/suspension.h"
 #include "flowfabric/version.h"

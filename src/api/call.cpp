@@ -6,6 +6,19 @@
 
 namespace flowfabric::api {
 
+namespace {
+
+constexpr std::chrono::milliseconds kProbePatience{2000};
+
+// One look at the store.
+Result<bool> probe(Engine& engine) {
+  const auto kids = engine.call(ListWaitpointKids{});
+  if (!kids) return std::unexpected(kids.error());
+  return true;
+}
+
+}  // namespace
+
 std::shared_ptr<void> Permits::take() {
   if (taken_.fetch_add(1) >= most_) {
     --taken_;
@@ -19,8 +32,10 @@ Services::Services(Engine& the_engine, Options the_options)
       options(std::move(the_options)),
       stream_operations(options.max_stream_operations),
       live_streams(options.max_live_streams),
+      store_probe([this] { return probe(engine); }, kProbePatience),
+      figures([this] { return engine.call(ReadFigures{}); }, kProbePatience),
       readers(options.read_threads),
-      prober(1) {}
+      prober(2) {}
 
 Call::Call(Services& shared, std::shared_ptr<http::Exchange> its_exchange,
            std::function<void(http::Response)> answer)

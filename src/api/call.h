@@ -4,18 +4,22 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "api/errors.h"
 #include "api/fields.h"
+#include "api/lookout.h"
 #include "api/metrics.h"
 #include "api/pool.h"
 #include "flowfabric/engine.h"
 #include "http/message.h"
 
 namespace flowfabric::api {
+
+class Tracer;
 
 // The largest request bodies, in bytes, by kind of route.
 struct BodyLimits {
@@ -35,6 +39,7 @@ struct Options {
   BodyLimits max_body{};
   std::function<void(const std::string& line)> access_log{};  // a JSON object per request; empty: none
   std::function<void(const std::string& line)> audit_log{};   // what an auditor asks for; empty: none
+  Tracer* tracer{nullptr};                                    // who is told of spans; null: there are none
 };
 
 // How many may do something at once. Nobody waits for a permit.
@@ -61,6 +66,11 @@ struct Services {
   Permits checking{1};
   std::atomic<bool> rotating{false};
   std::atomic<bool> draining{false};
+  // One round trip to the store, and its figures; neither may take long.
+  Lookout<bool> store_probe;
+  Lookout<StoreFigures> figures;
+  std::mutex last_figures_mutex;
+  std::optional<StoreFigures> last_figures;  // shown while the store does not answer
   // Reads wait for the store on these threads, and not on those that serve connections.
   Pool readers;
   Pool prober;
@@ -94,7 +104,8 @@ class Call : public std::enable_shared_from_this<Call> {
   std::vector<std::string> segments;  // the parts of the path that the pattern leaves open, decoded
   Query query;
   std::optional<Json> body;
-  std::string missing;  // what a 404 says, where the specification wants other words than usual
+  std::string trace_context;  // a `traceparent` for what is submitted; empty: none
+  std::string missing;        // what a 404 says, where the specification wants other words than usual
 
   Engine& engine() { return services.engine; }
   bool has_body() const { return body.has_value(); }

@@ -3,15 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace flowfabric::api {
-
-void Histogram::observe(double seconds) {
-  const auto at = std::lower_bound(kBuckets.begin(), kBuckets.end(), seconds);
-  ++counts[static_cast<std::size_t>(at - kBuckets.begin())];
-  sum += seconds;
-  ++count;
-}
 
 std::string label(std::string_view name, std::string_view value) {
   std::string escaped;
@@ -26,11 +20,14 @@ std::string label(std::string_view name, std::string_view value) {
   return fmt::format("{}=\"{}\"", name, escaped);
 }
 
+std::string_view shown_method(std::string_view method) {
+  constexpr std::array known{"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
+  return std::find(known.begin(), known.end(), method) != known.end() ? method : "OTHER";
+}
+
 void Metrics::count_request(std::string_view method, std::string_view route, int status, double seconds) {
-  constexpr std::array known{"GET", "POST", "PUT", "DELETE", "HEAD", "PATCH"};
-  const bool is_known = std::find(known.begin(), known.end(), method) != known.end();
-  auto labels = label("method", is_known ? method : "OTHER") + "," + label("path", route) + "," +
-                label("status", fmt::format("{}", status));
+  auto labels =
+      label("method", method) + "," + label("path", route) + "," + label("status", fmt::format("{}", status));
   std::lock_guard lock(mutex_);
   auto& entry = requests_[std::move(labels)];
   ++entry.total;
@@ -58,19 +55,19 @@ void append_series(std::string& out, std::string_view name, std::string_view lab
 }
 
 void append_histogram(std::string& out, std::string_view name, std::string_view labels,
-                      const Histogram& histogram) {
+                      const Distribution& values) {
   const auto bucket = [&](std::string_view least, std::uint64_t below) {
     fmt::format_to(std::back_inserter(out), "{}_bucket{{{}{}le=\"{}\"}} {}\n", name, labels,
                    labels.empty() ? "" : ",", least, below);
   };
   std::uint64_t below = 0;
-  for (std::size_t i = 0; i < kBuckets.size(); ++i) {
-    below += histogram.counts[i];
-    bucket(fmt::format("{}", kBuckets[i]), below);
+  for (std::size_t i = 0; i < values.bounds.size(); ++i) {
+    below += values.counts[i];
+    bucket(fmt::format("{}", values.bounds[i]), below);
   }
-  bucket("+Inf", histogram.count);
-  append_series(out, fmt::format("{}_sum", name), labels, histogram.sum);
-  append_series(out, fmt::format("{}_count", name), labels, histogram.count);
+  bucket("+Inf", values.count());
+  append_series(out, fmt::format("{}_sum", name), labels, values.sum);
+  append_series(out, fmt::format("{}_count", name), labels, values.count());
 }
 
 std::string Metrics::text() const {

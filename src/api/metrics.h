@@ -1,27 +1,18 @@
-// Counters and histograms in Prometheus' text format.
+// Counters and histograms in Prometheus' text format, and those of HTTP.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "flowfabric/stats.h"
 
 namespace flowfabric::api {
 
-// In seconds.
-inline constexpr std::array kBuckets{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
-                                     0.5,   1.0,    2.5,   5.0,  10.0,  30.0, 60.0};
-
-struct Histogram {
-  std::array<std::uint64_t, kBuckets.size() + 1> counts{};
-  double sum{0};
-  std::uint64_t count{0};
-  void observe(double seconds);
-};
+// What stands for a method in figures: anybody can make up another.
+std::string_view shown_method(std::string_view method);
 
 class Metrics {
  public:
@@ -33,7 +24,7 @@ class Metrics {
  private:
   struct Requests {
     std::uint64_t total{0};
-    Histogram seconds{};
+    Distribution seconds{};
   };
   mutable std::mutex mutex_;
   std::map<std::string, Requests> requests_;  // by its labels
@@ -44,7 +35,7 @@ void append_family(std::string& out, std::string_view name, std::string_view typ
 void append_series(std::string& out, std::string_view name, std::string_view labels, double value);
 void append_series(std::string& out, std::string_view name, std::string_view labels, std::uint64_t value);
 void append_histogram(std::string& out, std::string_view name, std::string_view labels,
-                      const Histogram& histogram);
+                      const Distribution& values);
 // `name="value"`, with what must be escaped.
 std::string label(std::string_view name, std::string_view value);
 

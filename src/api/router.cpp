@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "api/routes.h"
-#include "model/random.h"
+#include "api/tracer.h"
 
 namespace flowfabric::api {
 
@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::string_view kJson = "application/json";
 constexpr std::size_t kMaxRequestId = 128;
+// Where a caller finds the span of its request.
+constexpr std::string_view kTraceResponse = "traceresponse";
 
 std::vector<Route> all_routes() {
   std::vector<Route> all;
@@ -55,6 +57,19 @@ std::string request_id_of(const http::Request& head) {
     return *given;
   }
   return new_request_id();
+}
+
+const std::string* header_of(const http::Response& response, std::string_view name) {
+  for (const auto& [key, value] : response.headers) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+// The trace that the caller is in.
+std::optional<TraceContext> trace_of(const http::Request& head) {
+  const auto* given = head.header("traceparent");
+  return given ? parse_traceparent(*given) : std::nullopt;
 }
 
 http::Response json_response(int status, std::string body) {
@@ -110,9 +125,10 @@ void Api::add_cors(const http::Request& head, http::Response& response, bool pre
 http::Response Api::finish(const http::Request& head, http::Response response,
                            const std::string& request_id) const {
   response.headers.emplace_back("x-request-id", request_id);
-  if ((response.status == 429 || response.status == 503) &&
-      std::none_of(response.headers.begin(), response.headers.end(),
-                   [](const auto& header) { return header.first == "retry-after"; })) {
+  if (!header_of(response, kTraceResponse)) {
+    if (const auto span = begin_span(head)) response.headers.emplace_back(kTraceResponse, span->to_string());
+  }
+  if ((response.status == 429 || response.status == 503) && !header_of(response, "retry-after")) {
     response.headers.emplace_back("retry-after", "1");
   }
   add_cors(head, response, false);
@@ -188,11 +204,19 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange, std::function<void(ht
   // The edge has asked `admit` before; whoever calls directly may not have.
   if (auto refused = check(exchange->request, found)) return answer(*std::move(refused));
   auto request_id = request_id_of(exchange->request);
+  const auto span = begin_span(exchange->request);
+  const auto callers = trace_of(exchange->request);
   auto call = std::make_shared<Call>(
-      services_, exchange, [this, exchange, request_id, answer = std::move(answer)](http::Response response) {
+      services_, exchange,
+      [this, exchange, request_id, span, answer = std::move(answer)](http::Response response) {
+        if (span) response.headers.emplace_back(kTraceResponse, span->to_string());
         answer(finish(exchange->request, std::move(response), request_id));
       });
   call->request_id = std::move(request_id);
+  if (callers)
+    call->trace_context = callers->to_string();
+  else if (span)
+    call->trace_context = span->to_string();
   call->guard([&] {
     for (const auto part : found.open) {
       auto decoded = percent_decode(part);
@@ -217,16 +241,51 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange, std::function<void(ht
   });
 }
 
+// Absent: nobody records spans, or not of this.
+std::optional<TraceContext> Api::begin_span(const http::Request& head) const {
+  if (!services_.options.tracer || is_open_to_all(head.path)) return std::nullopt;
+  const auto callers = trace_of(head);
+  return TraceContext{.trace_id = callers ? callers->trace_id : new_trace_id(),
+                      .span_id = new_span_id(),
+                      .sampled = !callers || callers->sampled};
+}
+
+void Api::trace(const http::Request& head, const http::Response& response, std::string_view route,
+                double seconds) const {
+  if (!services_.options.tracer) return;
+  const auto* given = header_of(response, kTraceResponse);
+  const auto own = given ? parse_traceparent(*given) : std::nullopt;
+  if (!own || !own->sampled) return;
+  const auto callers = trace_of(head);
+  const auto end_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                          std::chrono::system_clock::now().time_since_epoch())
+                          .count();
+  const auto method = shown_method(head.method);
+  Span span{.trace_id = own->trace_id,
+            .span_id = own->span_id,
+            .parent_id = callers ? callers->span_id : "",
+            .name = std::string(method) + (route.empty() ? "" : " ") + std::string(route),
+            .kind = Span::Kind::server,
+            .start_ns = end_ns - static_cast<std::int64_t>(seconds * 1e9),
+            .end_ns = end_ns,
+            .attributes = {{"http.request.method", std::string(method)},
+                           {"http.response.status_code", static_cast<std::int64_t>(response.status)}},
+            .failed = response.status >= 500};
+  if (!route.empty()) span.attributes.emplace_back("http.route", std::string(route));
+  if (const auto* id = header_of(response, "x-request-id"))
+    span.attributes.emplace_back("ff.request_id", *id);
+  if (span.failed) span.attributes.emplace_back("error.type", std::to_string(response.status));
+  services_.options.tracer->add(std::move(span));
+}
+
 void Api::answered(const http::Request& head, const http::Response& response, double seconds) {
   if (head.path == "/metrics" || head.method == "OPTIONS") return;
   const auto found = match(head.method, head.path);
-  services_.metrics.count_request(head.method, found.pattern.empty() ? "unknown" : found.pattern,
-                                  response.status, seconds);
+  services_.metrics.count_request(
+      shown_method(head.method), found.pattern.empty() ? "unknown" : found.pattern, response.status, seconds);
+  trace(head, response, found.pattern, seconds);
   if (!services_.options.access_log) return;
-  std::string_view request_id;
-  for (const auto& [name, value] : response.headers) {
-    if (name == "x-request-id") request_id = value;
-  }
+  const auto* request_id = header_of(response, "x-request-id");
   JsonWriter out;
   out.object()
       .field("log", "access")
@@ -236,7 +295,7 @@ void Api::answered(const http::Request& head, const http::Response& response, do
       .field("ms", static_cast<double>(static_cast<std::int64_t>(seconds * 1e6)) / 1e3)
       .field("bytes", static_cast<std::uint64_t>(response.body.size()))
       .field("peer", head.peer)
-      .field("request_id", request_id)
+      .field("request_id", request_id ? std::string_view(*request_id) : std::string_view())
       .end();
   services_.options.access_log(out.take());
 }

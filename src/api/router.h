@@ -5,6 +5,7 @@
 #include <span>
 
 #include "api/match.h"
+#include "api/trace.h"
 
 namespace flowfabric::api {
 
@@ -27,6 +28,9 @@ class Api : public http::Handler {
   std::optional<http::Response> check(const http::Request& head, const Match& found) const;
   http::Response finish(const http::Request& head, http::Response response,
                         const std::string& request_id) const;
+  std::optional<TraceContext> begin_span(const http::Request& head) const;
+  void trace(const http::Request& head, const http::Response& response, std::string_view route,
+             double seconds) const;
   void add_cors(const http::Request& head, http::Response& response, bool preflight) const;
 
   Services services_;

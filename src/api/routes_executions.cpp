@@ -10,16 +10,11 @@ ExecutionId id_of(const CallPtr& call) {
   return path_id<ExecutionId>("execution_id", call->segments[0]);
 }
 
-std::string trace_of(const CallPtr& call) {
-  const auto* trace = call->exchange->request.header("traceparent");
-  return trace && is_traceparent(*trace) ? *trace : "";
-}
-
 // ---- creating ---------------------------------------------------------------------------------------------
 
 void create(const CallPtr& call) {
   auto request = read_create(call->fields(), "default");
-  request.trace_context = trace_of(call);
+  request.trace_context = call->trace_context;
   call->run(std::move(request), [](Call& self, const Creation& creation) {
     JsonWriter out;
     out.object();
@@ -46,7 +41,7 @@ void create_many(const CallPtr& call) {
     try {
       request.executions.push_back(
           read_create(Fields(item, "executions[" + std::to_string(place) + "]"), "default"));
-      request.executions.back().trace_context = trace_of(call);
+      request.executions.back().trace_context = call->trace_context;
       places.push_back(place);
     } catch (const Refusal& refusal) {
       refused[place] = error_body(refusal, call->request_id, true);

@@ -178,10 +178,9 @@ void submit(const CallPtr& call) {
       .namespace_ = fields.text_or("namespace", "default"),
       .failure_policy = fields.maybe_word<FailurePolicy>("failure_policy").value_or(FailurePolicy{}),
       .tags = fields.text_map("tags")};
-  const auto* trace = call->exchange->request.header("traceparent");
   for (const auto item : fields.array("nodes")) {
     request.nodes.push_back(read_node(item, request.nodes.size(), request.namespace_));
-    if (trace && is_traceparent(*trace)) request.nodes.back().execution.trace_context = *trace;
+    request.nodes.back().execution.trace_context = call->trace_context;
   }
   if (fields.has("edges")) {
     for (const auto item : fields.array("edges")) {

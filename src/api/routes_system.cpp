@@ -1,47 +1,98 @@
 // Health, metrics, and what is running here.
+#include "api/engine_metrics.h"
 #include "api/openapi.h"
 #include "api/routes.h"
+#include "api/shapes.h"
+#include "api/tracer.h"
 #include "flowfabric/version.h"
 
 namespace flowfabric::api {
 
 namespace {
 
-// One look at the store.
-Result<void> probe(Engine& engine) {
-  const auto kids = engine.call(ListWaitpointKids{});
-  if (!kids) return std::unexpected(kids.error());
+Error store_is_silent() {
+  return {ErrorCode::unavailable, "store: no answer",
+          "The store does not answer: see whether it runs and can be reached."};
+}
+
+// One round trip to the store.
+Result<void> probe_store(Call& call) {
+  const auto seen = call.services.store_probe.fresh();
+  if (!seen) return std::unexpected(store_is_silent());
+  if (!*seen) return std::unexpected(seen->error());
   return {};
+}
+
+void write_problem(JsonWriter& out, const std::string& text, const Error& error, const Call& call) {
+  out.field("error", text)
+      .field("code", error_name(error.code))
+      .field("kind", enum_name(error_info(error.code).kind))
+      .field("retryable", true)
+      .field("detail", error.advice)
+      .field("request_id", call.request_id);
 }
 
 void reply_health(Call& self, const Result<void>& probed) {
   JsonWriter out;
   if (probed) return self.reply(200, out.object().field("status", "ok").end().take());
-  const auto& error = probed.error();
-  out.object()
-      .field("error", error_text(error))
-      .field("code", error_name(error.code))
-      .field("kind", enum_name(error_info(error.code).kind))
-      .field("retryable", true)
-      .field("detail", error.advice)
-      .field("request_id", self.request_id)
-      .end();
-  self.reply(503, out.take());
+  write_problem(out.object(), error_text(probed.error()), probed.error(), self);
+  self.reply(503, out.end().take());
 }
 
 void health(const CallPtr& call) {
-  call->services.prober.run([call] { call->guard([&] { reply_health(*call, probe(call->engine())); }); });
+  call->services.prober.run([call] { call->guard([&] { reply_health(*call, probe_store(*call)); }); });
 }
 
 void alive(const CallPtr& call) {
   call->reply(200, R"({"status":"ok"})");
 }
 
-void ready(const CallPtr& call) {
-  if (call->services.draining) {
-    return call->reply(Error{ErrorCode::unavailable, "draining", "The server is shutting down."});
+struct Check {
+  std::string_view name;
+  std::string problem;  // empty: there is none
+};
+
+std::string problem_of_clock(const EngineStats& stats) {
+  if (!stats.clock_is_stalled) return "";
+  return "The clock has not finished a look for " + std::to_string(stats.since_clock_look_ms / 1000) +
+         " seconds: what is due does not happen here.";
+}
+
+std::vector<Check> check_all(Call& call) {
+  const auto stats = call.engine().stats();
+  const auto probed = probe_store(call);
+  const auto& limit = std::to_string(stats.max_queued);
+  return {{"accepting", call.services.draining ? "The server is shutting down." : ""},
+          {"store", probed ? "" : error_text(probed.error()) + ": " + probed.error().advice},
+          {"clock", problem_of_clock(stats)},
+          {"queue", stats.queue_is_full
+                        ? std::to_string(stats.queued) + " operations wait, of at most " + limit + "."
+                        : ""}};
+}
+
+void reply_readiness(Call& self) {
+  const auto checks = check_all(self);
+  std::string wrong;
+  for (const auto& check : checks) {
+    if (!check.problem.empty()) wrong.append(wrong.empty() ? "" : ", ").append(check.name);
   }
-  health(call);
+  JsonWriter out;
+  out.object().field("status", wrong.empty() ? "ok" : "not_ready");
+  if (!wrong.empty()) {
+    const Error why{ErrorCode::unavailable, "", "`checks` tells what is wrong."};
+    write_problem(out, "not ready: " + wrong, why, self);
+  }
+  out.key("checks").array();
+  for (const auto& check : checks) {
+    out.object().field("name", check.name).field("ok", check.problem.empty());
+    write_text_or_null(out, "detail", check.problem);
+    out.end();
+  }
+  self.reply(wrong.empty() ? 200 : 503, out.end().end().take());
+}
+
+void ready(const CallPtr& call) {
+  call->services.prober.run([call] { call->guard([&] { reply_readiness(*call); }); });
 }
 
 void version(const CallPtr& call) {
@@ -56,35 +107,46 @@ void document(const CallPtr& call) {
 
 // ---- metrics ----------------------------------------------------------------------------------------------
 
-void append_engine(std::string& out, const EngineStats& stats) {
+// What it said last, when the store does not answer in time.
+std::optional<StoreFigures> figures_of(Services& services) {
+  const auto seen = services.figures.fresh();
+  std::lock_guard lock(services.last_figures_mutex);
+  if (seen && *seen) services.last_figures = **seen;
+  return services.last_figures;
+}
+
+void append_gauge(std::string& out, std::string_view name, std::string_view help, std::size_t value) {
+  append_family(out, name, "gauge", help);
+  append_series(out, name, "", static_cast<std::uint64_t>(value));
+}
+
+void append_tracer(std::string& out, const TracerStats& stats) {
   const auto counter = [&](std::string_view name, std::string_view help, std::uint64_t value) {
     append_family(out, name, "counter", help);
     append_series(out, name, "", value);
   };
-  counter("ff_operations_total", "Operations that were committed or refused.", stats.operations);
-  counter("ff_batches_total", "Commits; operations share them.", stats.batches);
-  append_family(out, "ff_batch_largest", "gauge", "The most operations that have shared a commit.");
-  append_series(out, "ff_batch_largest", "", stats.largest_batch);
-  counter("ff_store_round_trips_total", "Round trips of commits to a store across a network.",
-          stats.round_trips);
-  counter("ff_clock_operations_total", "Records that rules of time have looked at.", stats.clock_operations);
-  counter("ff_clock_failures_total", "Of them, those that will be tried again.", stats.clock_failures);
-  append_family(out, "ff_scanner_cycle_total", "counter", "How often each rule of time has fired.");
-  for (const auto& [rule, count] : stats.clock_rules) {
-    append_series(out, "ff_scanner_cycle_total", label("scanner", rule), count);
-  }
+  counter("ff_otlp_spans_exported_total", "Spans that the collector has taken.", stats.exported);
+  counter("ff_otlp_spans_dropped_total", "Spans that it did not take, or that had no room to wait.",
+          stats.dropped);
+  append_gauge(out, "ff_otlp_spans_queued", "Spans that wait to be sent.", stats.queued);
+}
+
+void reply_metrics(Call& self) {
+  auto& services = self.services;
+  auto text = services.metrics.text();
+  append_engine(text, self.engine().stats());
+  if (const auto figures = figures_of(services)) append_store(text, *figures);
+  append_gauge(text, "ff_stream_ops_in_flight", "Reads and tails of streams now.",
+               services.stream_operations.taken());
+  append_gauge(text, "ff_live_streams", "Server-sent event streams that are open.",
+               services.live_streams.taken());
+  if (services.options.tracer) append_tracer(text, services.options.tracer->stats());
+  self.reply(
+      http::Response{.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = std::move(text)});
 }
 
 void metrics(const CallPtr& call) {
-  auto text = call->services.metrics.text();
-  append_engine(text, call->engine().stats());
-  append_family(text, "ff_stream_operations", "gauge", "Reads and tails of streams now.");
-  append_series(text, "ff_stream_operations", "",
-                static_cast<std::uint64_t>(call->services.stream_operations.taken()));
-  append_family(text, "ff_live_streams", "gauge", "Server-sent event streams that are open.");
-  append_series(text, "ff_live_streams", "", static_cast<std::uint64_t>(call->services.live_streams.taken()));
-  call->reply(
-      http::Response{.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = std::move(text)});
+  call->services.prober.run([call] { call->guard([&] { reply_metrics(*call); }); });
 }
 
 constexpr Route kRoutes[] = {

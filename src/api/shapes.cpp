@@ -107,14 +107,6 @@ std::uint32_t read_limit(const Query& query, std::uint32_t otherwise, std::uint3
   return limit;
 }
 
-bool is_traceparent(std::string_view text) {
-  constexpr std::string_view form = "00-hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh-hhhhhhhhhhhhhhhh-hh";
-  const auto fits = [](char c, char wanted) {
-    return wanted == 'h' ? (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') : c == wanted;
-  };
-  return text.size() == form.size() && std::equal(text.begin(), text.end(), form.begin(), fits);
-}
-
 // ---- written ----------------------------------------------------------------------------------------------
 
 void write_text_or_null(JsonWriter& out, std::string_view name, const std::string& text) {

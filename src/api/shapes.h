@@ -24,9 +24,6 @@ std::map<std::string, std::optional<std::string>> read_tag_changes(const Fields&
 std::uint32_t read_limit(const Query& query, std::uint32_t otherwise, std::uint32_t least,
                          std::uint32_t most);
 
-// A W3C trace context, version 00: anything else is not handed on.
-bool is_traceparent(std::string_view text);
-
 // ---- written ----------------------------------------------------------------------------------------------
 
 void write_state(JsonWriter& out, const StateVector& state);

@@ -38,6 +38,7 @@ std::optional<Refusal> refusal_of_budget(const Budget& budget) {
                  .reason = BlockingReason::waiting_for_budget,
                  .limit_id = budget.budget_id.uuid,
                  .detail = detail_of(budget, *full),
+                 .exhausted = full->dimension,
                  .clears_at_ms = budget.next_reset_at_ms,
                  .cancels = full->action == LimitAction::cancel_pending};
 }
@@ -57,6 +58,7 @@ std::optional<Refusal> refusal_of_quota(Unit& unit, const QuotaPolicyKey& key, c
                    .limit_id = key.quota_policy_id.uuid,
                    .detail = name + "rate limit " + rate + "/" + rate + " per " +
                              std::to_string(window_ms(policy) / 1000) + "s window",
+                   .exhausted = "rate",
                    .clears_at_ms = saturating_add(at.now_ms, admission.retry_after_ms)};
   }
   if (admission.outcome == AdmissionOutcome::concurrency_exceeded) {
@@ -64,7 +66,8 @@ std::optional<Refusal> refusal_of_quota(Unit& unit, const QuotaPolicyKey& key, c
     return Refusal{.code = ErrorCode::concurrency_limit_exceeded,
                    .reason = BlockingReason::waiting_for_quota,
                    .limit_id = key.quota_policy_id.uuid,
-                   .detail = name + "concurrency cap " + std::to_string(cap)};
+                   .detail = name + "concurrency cap " + std::to_string(cap),
+                   .exhausted = "concurrency"};
   }
   return std::nullopt;
 }
@@ -174,7 +177,11 @@ std::optional<Refusal> admit(Unit& unit, const ExecutionId& id, Context& at) {
   if (const auto key = limit_of_key(unit, execution, at)) apply_limit_of_lane(unit, *key);
   if (limits.budgets.empty() && limits.quotas.empty()) return std::nullopt;
   fetch_limits(unit, {id}, at);
-  if (auto refusal = find_refusal(unit, execution, limits, at)) return refusal;
+  if (auto refusal = find_refusal(unit, execution, limits, at)) {
+    const bool by_budget = refusal->reason == BlockingReason::waiting_for_budget;
+    unit.note(by_budget ? Noted::budget_hit : Noted::quota_hit, refusal->exhausted);
+    return refusal;
+  }
   auto& admitted = unit.edit<Execution>(id);
   for (const auto& key : keys_of(limits.budgets, at)) reserve(unit, key, admitted, at);
   for (const auto& key : keys_of(limits.quotas, at)) record_admission(unit, key, admitted, at);

@@ -18,6 +18,7 @@ struct Refusal {
   BlockingReason reason{};
   Uuid limit_id;
   std::string detail;
+  std::string exhausted;  // what is used up: a dimension, `rate` or `concurrency`
   std::optional<std::int64_t> clears_at_ms{};
   bool cancels{false};  // it is not to wait
 };

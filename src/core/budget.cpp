@@ -239,7 +239,8 @@ Result<UsageReport> spend(Unit& unit, const BudgetKey& key, const Amounts& delta
   return report;
 }
 
-BudgetReset reset(Budget& budget, const Context& at) {
+BudgetReset reset(Unit& unit, Budget& budget, const Context& at) {
+  unit.note(Noted::budget_reset, "");
   for (auto& [dimension, used] : budget.current_usage) used = 0;
   ++budget.reset_count;  // which also voids the ledger
   budget.last_reset_at_ms = at.now_ms;
@@ -423,7 +424,7 @@ Result<BudgetReleased> release_budget(Unit& unit, const ReleaseBudget& request, 
 Result<BudgetReset> reset_budget(Unit& unit, const ResetBudget& request, Context& at) {
   const auto key = budget_key(request.budget_id, at);
   if (!find_budget(unit, key)) return std::unexpected(no_such_budget(request.budget_id));
-  return reset(unit.edit<Budget>(key), at);
+  return reset(unit, unit.edit<Budget>(key), at);
 }
 
 Result<BudgetStatus> set_limits(Unit& unit, const SetBudgetLimits& request, Context& at) {
@@ -482,7 +483,7 @@ Rule run_due(Unit& unit, const BudgetKey& key, Context& at) {
     return Rule::ttl_sweep;
   }
   if (!budget.deleted_at_ms && budget.next_reset_at_ms && *budget.next_reset_at_ms <= at.now_ms) {
-    reset(budget, at);
+    reset(unit, budget, at);
     return Rule::budget_reset;
   }
   look_at_blocked(unit, budget.budget_id.uuid, budget.recheck, budget.has_blocked, changed_before, at);

@@ -75,6 +75,7 @@ void give_up_reclaiming(Unit& unit, Execution& execution, Context& at) {
   end_attempt(unit, execution,
               {.how = AttemptLifecycle::interrupted_reclaimed, .failure_reason = "max_reclaims_exceeded"},
               at);
+  unit.note(Noted::attempt_error, execution.lane_id);
   append_lease_event(unit, execution, LeaseEventType::revoked, "max_reclaims_exceeded", at);
   release_lease(unit, execution, lease_end(execution, LeaseEnd::other), "", at);
   execution.failure_reason = "max_reclaims_exceeded";

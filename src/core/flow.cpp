@@ -155,6 +155,7 @@ Result<JoinPolicySet> set_join_policy(Unit& unit, const SetJoinPolicy& request, 
   group.policy_kind = request.policy.kind;
   group.k_target = request.policy.k;
   group.on_satisfied = request.policy.on_satisfied;
+  unit.note(Noted::join_policy, std::string(enum_name(request.policy.kind)));
   return JoinPolicySet{};
 }
 

@@ -300,9 +300,39 @@ Rule run_due(Unit& unit, const FlowKey& key, Context& at) {
   return Rule::cancel_reconciler;
 }
 
+namespace {
+
+// How many were cancelled. Those that had ended before the join was decided are nobody's business here.
+std::size_t cancel_siblings(Unit& unit, const std::vector<ExecutionId>& siblings,
+                            const PendingCancelGroup& entry, Context& at) {
+  std::size_t cancelled = 0;
+  const auto note = [&](const char* disposition) {
+    unit.note(Noted::sibling_dispatched, entry.reason);
+    unit.note(Noted::sibling_disposition, disposition);
+  };
+  for (const auto& id : siblings) {
+    const auto* sibling = unit.find<Execution>(id);
+    if (!sibling) {
+      note("not_found");
+    } else if (sibling->state.lifecycle_phase == LifecyclePhase::terminal) {
+      if (sibling->terminal_at_ms.value_or(0) > entry.enqueued_at_ms) note("already_terminal");
+    } else {
+      note("cancelled");
+      ++cancelled;
+      static_cast<void>(cancel(unit, {.execution_id = id, .reason = entry.reason}, at));
+    }
+  }
+  return cancelled;
+}
+
+}  // namespace
+
 Rule run_due(Unit& unit, const EdgeGroupKey& key, Context& at) {
   const auto* found = unit.find<PendingCancelGroup>(key);
-  if (!found) return Rule::edge_cancel_skipped_locked;  // another server was faster
+  if (!found) {
+    unit.note(Noted::sibling_reconciliation, "no_op");
+    return Rule::edge_cancel_skipped_locked;  // another server was faster
+  }
   const auto entry = *found;
   const EdgesInto siblings{{key.partition_key, key.downstream_eid}, entry.after_edge_id, kSiblingsPerStep};
   const auto page = unit.ask(siblings);
@@ -319,19 +349,17 @@ Rule run_due(Unit& unit, const EdgeGroupKey& key, Context& at) {
   const auto* group = unit.find<EdgeGroup>(key);
   if (!group || !group->cancel_siblings_pending_flag) {
     unit.erase<PendingCancelGroup>(key);
+    unit.note(Noted::sibling_reconciliation, "sremmed_stale");
     return group ? Rule::edge_cancel_reconciler : Rule::edge_cancel_orphaned;
   }
-  for (const auto& id : upstreams) {
-    const auto* sibling = unit.find<Execution>(id);
-    if (!sibling || sibling->state.lifecycle_phase == LifecyclePhase::terminal) continue;
-    static_cast<void>(cancel(unit, {.execution_id = id, .reason = entry.reason}, at));
-  }
+  const auto cancelled = cancel_siblings(unit, upstreams, entry, at);
   if (page.size() == kSiblingsPerStep) {
     auto& rest = unit.edit<PendingCancelGroup>(key);
     rest.after_edge_id = page.back().edge_id;
     rest.next_due_at_ms = at.now_ms;
     return Rule::edge_cancel_dispatcher;
   }
+  if (cancelled == 0) unit.note(Noted::sibling_reconciliation, "completed_drain");
   unit.erase<PendingCancelGroup>(key);
   unit.edit<EdgeGroup>(key).cancel_siblings_pending_flag = false;
   return Rule::edge_cancel_dispatcher;

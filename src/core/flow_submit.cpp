@@ -206,6 +206,7 @@ Result<void> create_members(Unit& unit, const SubmitFlow& request, const Plan& p
                           .on_satisfied = node.join.on_satisfied,
                           .staged_count = plan.incoming(i),
                           .edge_count = plan.incoming(i)});
+    unit.note(Noted::join_policy, std::string(enum_name(node.join.kind)));
   }
   return {};
 }

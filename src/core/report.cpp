@@ -55,7 +55,8 @@ std::optional<Failed> schedule_retry(Unit& unit, Execution& execution, const Att
   end_attempt(unit, execution,
               {.how = AttemptLifecycle::ended_failure,
                .failure_reason = failure.reason,
-               .failure_category = failure.category},
+               .failure_category = failure.category,
+               .is_retried = true},
               at);
   auto end = lease_end(execution, failure.ended_by);
   end.ended_delay_until_ms = answer.delay_until;

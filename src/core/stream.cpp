@@ -214,6 +214,8 @@ Result<FrameAppended> append_frame(Unit& unit, const AppendFrame& request, Conte
   stream.total_bytes += request.payload.size();
   stream.last_frame_at_ms = at.now_ms;
   if (request.seq) stream.last_caller_seq = request.seq;
+  unit.note(Noted::frame, std::string(enum_name(request.mode)),
+            static_cast<std::int64_t>(request.payload.size()));
   trim(unit, stream, request, at);
   return FrameAppended{
       .stream_id = id.to_string(), .frame_count = stream.frame_count, .summary_version = version};

@@ -519,7 +519,7 @@ Rule run_due(Unit& unit, const WaitpointRecordKey& key, Context& at) {
     return Rule::none;
   }
   close(unit.edit<Waitpoint>(key), "never_committed", at);
-  return Rule::pending_waitpoint_expiry;
+  return Rule::pending_wp_expiry;
 }
 
 }  // namespace flowfabric::core

@@ -28,6 +28,57 @@ std::optional<std::int64_t> end_of_retention(const Execution& execution, const C
   return saturating_add(*execution.terminal_at_ms, kept_for);
 }
 
+// Lost leases have no outcome of their own: another attempt takes their place.
+std::optional<Noted> outcome_of(const AttemptEnd& end) {
+  switch (end.how) {
+    case AttemptLifecycle::ended_success:
+      return Noted::attempt_ok;
+    case AttemptLifecycle::ended_cancelled:
+      return Noted::attempt_cancelled;
+    case AttemptLifecycle::ended_failure:
+      if (end.is_retried) return Noted::attempt_retry;
+      if (end.failure_category == "timeout" || end.failure_reason.starts_with("suspension_timeout")) {
+        return Noted::attempt_timeout;
+      }
+      return Noted::attempt_error;
+    default:
+      return std::nullopt;
+  }
+}
+
+// For how long it has been worked on; what nobody ever claimed is not counted.
+void note_end(Unit& unit, const Execution& execution, TerminalOutcome outcome, const Context& at) {
+  if (!execution.started_at_ms) return;
+  const auto note = [&](Noted what) {
+    unit.note(what, execution.lane_id, at.now_ms - *execution.started_at_ms);
+  };
+  switch (outcome) {
+    case TerminalOutcome::success:
+      return note(Noted::execution_success);
+    case TerminalOutcome::failed:
+      return note(Noted::execution_failed);
+    case TerminalOutcome::cancelled:
+      return note(Noted::execution_cancelled);
+    case TerminalOutcome::expired:
+      return note(Noted::execution_expired);
+    default:
+      return;
+  }
+}
+
+// What somebody or something held back may go on.
+void note_if_unblocked(Unit& unit, const StateVector& before, const Execution& execution) {
+  const auto was = before.eligibility_state;
+  const bool was_blocked =
+      was == EligibilityState::blocked_by_budget || was == EligibilityState::blocked_by_quota ||
+      was == EligibilityState::blocked_by_route || was == EligibilityState::blocked_by_operator;
+  const auto is = execution.state.eligibility_state;
+  if (was_blocked &&
+      (is == EligibilityState::eligible_now || is == EligibilityState::not_eligible_until_time)) {
+    unit.note(Noted::unblocked, std::string(enum_name(before.blocking_reason)));
+  }
+}
+
 bool is_blocked_by_limit(const StateVector& state) {
   return state.eligibility_state == EligibilityState::blocked_by_budget ||
          state.eligibility_state == EligibilityState::blocked_by_quota;
@@ -112,10 +163,12 @@ void enter(Unit& unit, Execution& execution, StateVector state, std::string bloc
 
 void move_to(Unit& unit, Execution& execution, StateVector state, std::string blocking_detail,
              const Context& at) {
-  const PublicState before = execution.state.public_state;
+  const auto vector_before = execution.state;
+  const PublicState before = vector_before.public_state;
   drop_grant(unit, execution);
   if (state.ownership_state != OwnershipState::leased) give_back(unit, execution, at);
   settle(unit, execution, state, std::move(blocking_detail), at);
+  note_if_unblocked(unit, vector_before, execution);
   if (before == execution.state.public_state) return;
   unit.count(execution.lane_id, before, -1);
   unit.count(execution.lane_id, execution.state.public_state, +1);
@@ -262,6 +315,7 @@ void release_lease(Unit& unit, Execution& execution, LastLeaseEnd end, std::stri
 void end_attempt(Unit& unit, const Execution& execution, AttemptEnd end, const Context& at) {
   const auto& attempt = execution.attempt;
   const auto& lease = execution.lease;
+  if (const auto outcome = outcome_of(end)) unit.note(*outcome, execution.lane_id);
   unit.insert(Attempt{.partition_key = execution.partition_key,
                       .execution_id = execution.execution_id,
                       .attempt_index = attempt.attempt_index,
@@ -337,6 +391,7 @@ void end_execution(Unit& unit, Execution& execution, TerminalOutcome outcome, co
     attempt = AttemptState::none;
   execution.terminal_at_ms = at.now_ms;
   execution.delay_until_ms.reset();
+  note_end(unit, execution, outcome, at);
   move_to(unit, execution, vectors::terminal(outcome, attempt), "", at);
   unit.append(CompletionEvent{.partition_key = execution.partition_key,
                               .execution_id = execution.execution_id,

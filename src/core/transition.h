@@ -73,6 +73,7 @@ struct AttemptEnd {
   std::string failure_reason{};
   std::string failure_category{};
   std::string result{};
+  bool is_retried{false};  // another attempt will follow
 };
 // Writes the history row of the attempt in progress.
 void end_attempt(Unit& unit, const Execution& execution, AttemptEnd end, const Context& at);

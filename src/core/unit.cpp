@@ -51,6 +51,7 @@ void Unit::purge(const ExecutionId& id) {
 void Unit::begin_operation() {
   ++operation_;
   for_each_event([&]<class Event>(std::size_t i) { marks_[i] = appended<Event>().size(); });
+  notes_mark_ = notes_.size();
 }
 
 void Unit::keep() {
@@ -88,6 +89,7 @@ void Unit::undo() {
   });
   for_each_event(
       [&]<class Event>(std::size_t i) { std::get<std::vector<Event>>(events_).resize(marks_[i]); });
+  notes_.resize(notes_mark_);
   counts_now_.clear();
   purged_now_.clear();
   dropped_now_.clear();

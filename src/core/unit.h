@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "core/listing.h"
+#include "core/note.h"
 #include "model/describe.h"
 #include "model/partition.h"
 #include "model/records.h"
@@ -333,6 +334,11 @@ class Unit {
     counts_now_.push_back({LaneCountKey{lane, state}, delta});
   }
 
+  // For those who count what happens; it changes nothing.
+  void note(Noted what, std::string label, std::int64_t amount = 0) {
+    notes_.push_back({what, std::move(label), amount});
+  }
+
   // All routes of a lane, those registered in this batch included.
   std::vector<const Route*> routes_of(const std::string& lane);
 
@@ -457,6 +463,8 @@ class Unit {
     return std::get<std::vector<Event>>(events_);
   }
   const std::map<LaneCountKey, std::int64_t>& count_deltas() const { return counts_; }
+  // Of all operations that were kept.
+  std::vector<Note> take_notes() { return std::move(notes_); }
   // To be removed before anything is written: an id may be used again in the same batch.
   const std::unordered_set<ExecutionId>& purged() const { return purged_; }
   // The store has it, and will still have it when the batch is written.
@@ -547,6 +555,8 @@ class Unit {
   boost::mp11::mp_rename<boost::mp11::mp_transform<EventList, Events>, std::tuple> events_;
   // Sizes of the event lists when the operation began.
   std::array<std::size_t, boost::mp11::mp_size<Events>::value> marks_{};
+  std::vector<Note> notes_;
+  std::size_t notes_mark_{0};
   std::vector<ExecutionId> purged_now_;
   std::unordered_set<ExecutionId> purged_;
   std::vector<std::pair<StreamKey, std::uint64_t>> dropped_now_;

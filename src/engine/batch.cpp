@@ -1,6 +1,7 @@
 #include "engine/batch.h"
 
 #include <algorithm>
+#include <chrono>
 #include <unordered_set>
 
 #include "core/invariants.h"
@@ -36,10 +37,14 @@ class BatchRun {
     now_ms_ = session_.begin(unit_);
     run_all();
     note_effects();
-    if (unit_.has_changes())
+    if (unit_.has_changes()) {
+      const auto began = std::chrono::steady_clock::now();
       session_.commit(unit_);
-    else
+      result_.commit_seconds =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    } else {
       session_.rollback();
+    }
     return std::move(result_);
   }
 
@@ -128,12 +133,37 @@ class BatchRun {
     for_each_type<Events>([&]<class Event>() {
       if (!unit_.appended<Event>().empty()) result_.effects.feeds.push_back(family_of<Event>);
     });
+    note_figures();
     for_each_type<ClockedRecords>([&]<class Record>() {
       unit_.for_each_dirty<Record>([&](const core::Slot<Record>& slot) {
         if (!slot.changed || !slot.changed->next_due_at_ms) return;
         auto& earliest = result_.effects.earliest_due;
         earliest = std::min(earliest.value_or(*slot.changed->next_due_at_ms), *slot.changed->next_due_at_ms);
       });
+    });
+  }
+
+  void note_figures() {
+    auto& effects = result_.effects;
+    effects.notes = unit_.take_notes();
+    for (const auto& event : unit_.appended<LeaseEvent>()) {
+      ++effects.lease_events[static_cast<std::size_t>(event.event_type)];
+      effects.has_lease_events = true;
+    }
+    if (!settings_.tells_ended_attempts) return;
+    unit_.for_each_dirty<Attempt>([&](const core::Slot<Attempt>& slot) {
+      if (slot.stored || !slot.changed) return;
+      const auto& attempt = *slot.changed;
+      effects.ended_attempts.push_back({.execution_id = {attempt.partition_key, attempt.execution_id},
+                                        .attempt_id = attempt.attempt_id,
+                                        .attempt_index = attempt.attempt_index,
+                                        .attempt_type = attempt.attempt_type,
+                                        .how = attempt.attempt_state,
+                                        .worker_id = attempt.worker_id,
+                                        .failure_reason = attempt.failure_reason,
+                                        .failure_category = attempt.failure_category,
+                                        .started_at = attempt.started_at_ms,
+                                        .ended_at = attempt.terminal_at_ms});
     });
   }
 

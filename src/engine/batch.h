@@ -1,9 +1,11 @@
 // Runs a batch of operations in one transaction: load, run each in turn, commit, and only then answer.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "engine/operation.h"
+#include "flowfabric/stats.h"
 #include "store/store.h"
 
 namespace flowfabric::engine {
@@ -19,10 +21,16 @@ struct BatchEffects {
   std::vector<ExecutionId> written;
   // Logs that have grown.
   std::vector<EventFamily> feeds;
+  // For those who count.
+  std::vector<core::Note> notes;
+  std::array<std::uint32_t, enum_names<LeaseEventType>.size()> lease_events{};
+  bool has_lease_events{false};
+  std::vector<EndedAttempt> ended_attempts;  // if somebody wants to know
 };
 
 struct BatchResult {
   BatchEffects effects;
+  double commit_seconds{0};
   std::optional<Error> failure;               // nothing of the batch was stored (or nobody knows)
   store::Retry retry{store::Retry::never};    // what may be done about that
   std::vector<const Error*> refusals;         // by operation: refused by the engine itself; null otherwise
@@ -34,6 +42,7 @@ struct BatchSettings {
   PartitionCounts partitions{};
   std::int64_t retention_ms{};
   std::int64_t budget_grace_ms{};
+  bool tells_ended_attempts{false};
 };
 
 Error damaged(const core::MissingRecord& missing);

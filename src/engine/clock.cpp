@@ -35,6 +35,8 @@ constexpr std::chrono::milliseconds kLongestSleep{750};
 constexpr std::int64_t kShortestRestMs = 1;
 constexpr std::uint64_t kSpreadMs = 20;
 constexpr int kMaxPages = 1000;
+// After that without one, something keeps it from looking.
+constexpr std::chrono::milliseconds kLongestLook{10'000};
 // Up to 50 000 events per second of each kind.
 constexpr std::chrono::seconds kTrimInterval{1};
 constexpr int kTrimSteps = 50;
@@ -89,6 +91,43 @@ void Clock::add_to(EngineStats& stats) const {
     const auto rule = static_cast<core::Rule>(i);
     if (rule != core::Rule::none && fired_[i] > 0)
       stats.clock_rules[std::string(enum_names<core::Rule>[i])] = fired_[i];
+    // What failed before it was clear which rule applies.
+    const auto name = rule == core::Rule::none ? "unknown" : enum_names<core::Rule>[i];
+    if (failed_by_rule_[i] > 0) stats.clock_errors[std::string(name)] = failed_by_rule_[i];
+  }
+  stats.clock_is_on = options_.clock_interval.count() > 0;
+  std::lock_guard lock(figures_mutex_);
+  stats.clock_looks = looks_;
+  stats.clock_lag_ms = lag_ms_;
+  stats.clock_resting = resting_;
+  stats.since_clock_look_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - last_look_)
+          .count();
+  const auto longest = std::max(kLongestLook, 4 * options_.clock_interval);
+  stats.clock_is_stalled = stats.clock_is_on && stats.since_clock_look_ms > longest.count();
+  for (std::size_t i = 1; i < kRules; ++i) {
+    stats.clock_seconds.emplace(enum_names<core::Rule>[i], seconds_[i]);
+  }
+}
+
+void Clock::begin_look(SteadyTime began) {
+  std::lock_guard lock(session_mutex_);
+  look_began_ = began;
+  look_found_ = std::chrono::steady_clock::now();
+  through_at_.fill({});
+}
+
+void Clock::end_look() {
+  std::lock_guard session_lock(session_mutex_);
+  const auto resting = std::ranges::count_if(
+      failures_, [&](const auto& failure) { return failure.second.skip_until > cycle_; });
+  std::lock_guard lock(figures_mutex_);
+  ++looks_;
+  resting_ = static_cast<std::uint64_t>(resting);
+  last_look_ = std::chrono::steady_clock::now();
+  for (std::size_t i = 1; i < kRules; ++i) {
+    const auto through = std::max(through_at_[i], look_found_);
+    seconds_[i].observe(std::chrono::duration<double>(through - look_began_).count());
   }
 }
 
@@ -109,7 +148,10 @@ std::optional<store::Agenda> Clock::read_agenda() {
   const auto lanes = is_shared_ ? waiting_.lanes() : std::vector<std::string>();
   std::lock_guard session_lock(session_mutex_);
   try {
-    return session_->agenda(lanes);
+    auto agenda = session_->agenda(lanes);
+    std::lock_guard lock(figures_mutex_);
+    lag_ms_ = agenda.next_due ? std::max<std::int64_t>(agenda.now_ms - *agenda.next_due, 0) : 0;
+    return agenda;
   } catch (const store::StoreFailure&) {
     session_->rollback();
     return std::nullopt;
@@ -145,8 +187,13 @@ void Clock::look() {
     std::lock_guard lock(mutex_);
     next_rules_ = std::chrono::steady_clock::now() + options_.clock_interval;
   }
+  const auto began = std::chrono::steady_clock::now();
   auto agenda = read_agenda();
-  if (agenda && act_on(*agenda)) agenda = read_agenda();
+  if (agenda) {
+    begin_look(began);
+    if (act_on(*agenda)) agenda = read_agenda();
+    end_look();
+  }
   plan(agenda);
 }
 
@@ -210,6 +257,7 @@ Operation Clock::due_operation(const store::DueKey& key, std::function<void(Outc
   operation.answer = [outcome, done = std::move(done)](const Error* refusal) {
     outcome->succeeded = refusal == nullptr;
     if (refusal) outcome->refusal = refusal->code;
+    outcome->at = std::chrono::steady_clock::now();
     done(*outcome);
   };
   operation.seed = random_seed();
@@ -249,7 +297,12 @@ bool Clock::others_are_busy() {
 }
 
 void Clock::note_outcome(const store::DueKey& key, const Outcome& outcome) {
-  if (!outcome.succeeded) return note_success(key, go_round_damage(key, outcome));
+  auto& through = through_at_[static_cast<std::size_t>(outcome.rule)];
+  through = std::max(through, outcome.at);
+  if (!outcome.succeeded) {
+    ++failed_by_rule_[static_cast<std::size_t>(outcome.rule)];
+    return note_success(key, go_round_damage(key, outcome));
+  }
   if (outcome.is_foreign) {
     ++filtered_;
     foreign_.emplace(key, std::chrono::steady_clock::now() + kForeignRest);
@@ -328,8 +381,10 @@ Result<std::size_t> Clock::run_due(int pages) {
 }
 
 Result<std::size_t> Clock::run_due() {
+  begin_look(std::chrono::steady_clock::now());
   auto looked_at = run_due(kMaxPages);
   if (looked_at) {
+    end_look();
     if (auto trimmed = trim_events(kMaxPages); !trimmed) return std::unexpected(trimmed.error());
   }
   return looked_at;

@@ -40,7 +40,9 @@ class Clock {
     std::optional<ErrorCode> refusal{};
     bool is_foreign{false};  // it is left to other engines
     core::Rule rule{};
+    SteadyTime at{};
   };
+  static constexpr std::size_t kRules = enum_names<core::Rule>.size();
   struct Failures {
     int in_a_row{0};
     std::uint64_t skip_until{0};
@@ -49,6 +51,9 @@ class Clock {
   void loop();
   void let_go();
   void look();
+  void begin_look(SteadyTime began);
+  // All rules were looked for; those that had nothing to do were through when that was clear.
+  void end_look();
   bool act_on(const store::Agenda& agenda);
   std::optional<store::Agenda> read_agenda();
   void plan(const std::optional<store::Agenda>& agenda);
@@ -94,7 +99,19 @@ class Clock {
   std::atomic<std::uint64_t> operations_{0};
   std::atomic<std::uint64_t> failed_{0};
   std::atomic<std::uint64_t> filtered_{0};
-  std::array<std::atomic<std::uint64_t>, enum_names<core::Rule>.size()> fired_{};
+  std::array<std::atomic<std::uint64_t>, kRules> fired_{};
+  std::array<std::atomic<std::uint64_t>, kRules> failed_by_rule_{};
+  // The look in progress: when it began, when what is due was known, when each rule was through. Under
+  // session_mutex_.
+  SteadyTime look_began_{};
+  SteadyTime look_found_{};
+  std::array<SteadyTime, kRules> through_at_{};
+  mutable std::mutex figures_mutex_;
+  std::uint64_t looks_{0};
+  std::array<Distribution, kRules> seconds_{};
+  SteadyTime last_look_{std::chrono::steady_clock::now()};
+  std::int64_t lag_ms_{0};
+  std::uint64_t resting_{0};
   std::thread thread_;
 };
 

@@ -31,7 +31,8 @@ Committer::Committer(std::unique_ptr<store::Session> session, const EngineOption
       options_(options),
       settings_{{options.flow_partitions, options.budget_partitions, options.quota_partitions},
                 options.retention.count(),
-                options.budget_grace.count()},
+                options.budget_grace.count(),
+                static_cast<bool>(options.attempts_ended)},
       waiting_(waiting),
       committed_(std::move(committed)),
       shared_(std::move(shared)),
@@ -152,6 +153,7 @@ BatchResult Committer::run_until_settled(std::vector<Operation>& batch) {
   bool reconnected = false;
   for (int reruns = 0;;) {
     auto result = run_batch(*session_, batch, settings_);
+    if (result.failure) count_failure(*result.failure);
     if (result.retry == store::Retry::when_back && !std::exchange(reconnected, true)) continue;
     const bool raced = result.retry == store::Retry::now && ++reruns <= kMaxReruns;
     const bool away = result.retry == store::Retry::when_back && shared_.waits_when_away && !is_stopping();
@@ -163,6 +165,7 @@ BatchResult Committer::run_until_settled(std::vector<Operation>& batch) {
 }
 
 void Committer::process(std::vector<Operation> batch) {
+  const auto began = std::chrono::steady_clock::now();
   const auto wakeups_before = waiting_.wakeups();
   const auto result = run_until_settled(batch);
   if (result.retry == store::Retry::one_by_one && batch.size() > 1) {
@@ -173,13 +176,27 @@ void Committer::process(std::vector<Operation> batch) {
     }
     return;
   }
-  operations_ += batch.size();
-  ++batches_;
-  if (batch.size() > largest_batch_) largest_batch_ = batch.size();
-  round_trips_ = session_->round_trips();
+  count(batch.size(), result,
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
   if (!result.failure) committed_(result.effects);
   answer(batch, result, wakeups_before);
   wake(result.effects);
+}
+
+void Committer::count(std::size_t operations, const BatchResult& result, double seconds) {
+  std::lock_guard lock(figures_mutex_);
+  figures_.operations += operations;
+  ++figures_.batches;
+  figures_.largest_batch = std::max<std::uint64_t>(figures_.largest_batch, operations);
+  figures_.batch_sizes.observe(static_cast<double>(operations));
+  figures_.batch_seconds.observe(seconds);
+  if (result.commit_seconds > 0) figures_.commit_seconds.observe(result.commit_seconds);
+  figures_.round_trips = session_->round_trips();
+}
+
+void Committer::count_failure(const Error& failure) {
+  std::lock_guard lock(figures_mutex_);
+  ++figures_.store_failures[std::string(enum_name(error_info(failure.code).kind))];
 }
 
 void Committer::wake(const BatchEffects& effects) {
@@ -226,17 +243,26 @@ void Committer::stop(SteadyTime until) {
     std::lock_guard lock(mutex_);
     left.swap(queue_);
     queued_bytes_ = 0;
+    was_cut_short_ |= !left.empty();
   }
   for (auto& operation : left) operation.answer(&kStopping);
   if (thread_.joinable()) thread_.join();
 }
 
 EngineStats Committer::stats() const {
-  return {.operations = operations_,
-          .batches = batches_,
-          .largest_batch = largest_batch_,
-          .clock_operations = 0,
-          .round_trips = round_trips_};
+  EngineStats stats;
+  {
+    std::lock_guard lock(figures_mutex_);
+    stats = figures_;
+  }
+  std::lock_guard lock(mutex_);
+  stats.queued = queue_.size();
+  stats.queued_bytes = queued_bytes_;
+  stats.max_queued = options_.max_queued_operations;
+  stats.queue_is_full =
+      queue_.size() >= options_.max_queued_operations || queued_bytes_ >= options_.max_queued_bytes;
+  stats.shutdown_timeouts = was_cut_short_ ? 1 : 0;
+  return stats;
 }
 
 }  // namespace flowfabric::engine

@@ -2,7 +2,6 @@
 // is being committed forms the next one: no timer, no added wait.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -48,6 +47,8 @@ class Committer {
   std::vector<Operation> take_batch();
   void process(std::vector<Operation> batch);
   BatchResult run_until_settled(std::vector<Operation>& batch);
+  void count(std::size_t operations, const BatchResult& result, double seconds);
+  void count_failure(const Error& failure);
   void wake(const BatchEffects& effects);
   bool is_stopping() const;
   void answer(std::vector<Operation>& batch, const BatchResult& result, std::uint64_t wakeups_before);
@@ -67,10 +68,10 @@ class Committer {
   std::deque<Operation> queue_;
   std::size_t queued_bytes_{0};
   bool stopping_{false};
-  std::atomic<std::uint64_t> operations_{0};
-  std::atomic<std::uint64_t> batches_{0};
-  std::atomic<std::uint64_t> largest_batch_{0};
-  std::atomic<std::uint64_t> round_trips_{0};
+  bool was_cut_short_{false};  // by the end of a stop's grace
+  // Changed once per batch.
+  mutable std::mutex figures_mutex_;
+  EngineStats figures_;
   std::thread thread_;
 };
 

@@ -57,6 +57,16 @@ EngineStats Committers::stats() const {
     all.batches += stats.batches;
     all.round_trips += stats.round_trips;
     all.largest_batch = std::max(all.largest_batch, stats.largest_batch);
+    all.batch_sizes.add(stats.batch_sizes);
+    all.batch_seconds.add(stats.batch_seconds);
+    all.commit_seconds.add(stats.commit_seconds);
+    for (const auto& [kind, count] : stats.store_failures) all.store_failures[kind] += count;
+    all.queued += stats.queued;
+    all.queued_bytes += stats.queued_bytes;
+    all.max_queued += stats.max_queued;
+    all.queue_is_full |= stats.queue_is_full;
+    // Several committers stop with one grace.
+    all.shutdown_timeouts = std::max(all.shutdown_timeouts, stats.shutdown_timeouts);
   }
   return all;
 }

@@ -6,6 +6,7 @@
 #include "engine/committers.h"
 #include "engine/dispatch.h"
 #include "engine/event_reads.h"
+#include "engine/figures.h"
 #include "engine/first_secret.h"
 #include "engine/flow_cancel.h"
 #include "engine/flow_reads.h"
@@ -17,6 +18,7 @@
 #include "engine/reads.h"
 #include "engine/stream_reads.h"
 #include "engine/suspension_reads.h"
+#include "engine/tally.h"
 #include "model/waitpoint_token.h"
 
 namespace flowfabric {
@@ -103,6 +105,8 @@ struct Engine::Impl {
 
   // On the committer's thread, after every commit.
   void note(const engine::BatchEffects& effects) {
+    tally.add(effects);
+    if (!effects.ended_attempts.empty()) options.attempts_ended(effects.ended_attempts);
     if (clock_is_up && effects.earliest_due) clock.note_due(*effects.earliest_due);
     if (!store->is_shared() && !watchers.are_there()) return;
     std::vector<std::string> names;
@@ -147,6 +151,7 @@ struct Engine::Impl {
   const HandleBackend backend;
   std::unique_ptr<store::Store> store;
   engine::Readers readers;
+  engine::Tally tally;
   engine::Watchers watchers;
   std::mutex stop_mutex;
   std::atomic<bool> clock_is_up{false};
@@ -195,6 +200,10 @@ Result<std::size_t> Engine::run_due() {
 EngineStats Engine::stats() const {
   auto stats = impl_->committers.stats();
   impl_->clock.add_to(stats);
+  impl_->tally.add_to(stats);
+  for (const auto& [kind, count] : impl_->readers.failures()) stats.store_failures[kind] += count;
+  stats.waiting_claims = impl_->waiting.size();
+  stats.watchers = impl_->watchers.size();
   return stats;
 }
 
@@ -328,6 +337,22 @@ void create_all(engine::Committers& committers, CreateExecutions request,
   committers.submit(std::move(operations));
 }
 
+// Takes work that a grant reserves.
+template <class Request>
+inline constexpr bool uses_grant =
+    std::is_same_v<Request, ClaimGranted> || std::is_same_v<Request, ClaimExecution> ||
+    std::is_same_v<Request, ClaimResumedExecution>;
+
+// Where it was is known only of what was claimed.
+template <class Answer>
+Answer counting_grant_claim(engine::Tally& tally, Answer answer) {
+  return [&tally, began = steady_clock::now(), answer = std::move(answer)](Result<ClaimedTask> task) {
+    const std::chrono::duration<double> taken = steady_clock::now() - began;
+    tally.count_grant_claim(task ? task->lane_id : "unknown", taken.count());
+    answer(std::move(task));
+  };
+}
+
 using Answered = std::function<void(Result<Suspended>)>;
 
 // Who came with a handle is given one of what is suspended.
@@ -377,6 +402,15 @@ void Engine::post(Request request, std::function<void(Result<typename Request::A
       answer(std::move(tasks));
     };
     impl_->committers.submit(make_operation<ClaimTasks>(std::move(request), std::move(then), impl_->options));
+  } else if constexpr (std::is_same_v<Request, RenewLease>) {
+    auto then = [this, answer = std::move(answer)](Result<Renewal> renewal) {
+      impl_->tally.count_renewal(renewal.has_value());
+      answer(std::move(renewal));
+    };
+    impl_->committers.submit(make_operation<RenewLease>(std::move(request), std::move(then), impl_->options));
+  } else if constexpr (uses_grant<Request>) {
+    auto then = counting_grant_claim(impl_->tally, std::move(answer));
+    impl_->committers.submit(make_operation(std::move(request), std::move(then), impl_->options));
   } else if constexpr (std::is_same_v<Request, CreateExecutions>) {
     create_all(impl_->committers, std::move(request), std::move(answer), impl_->options);
   } else {
@@ -449,6 +483,7 @@ FLOWFABRIC_OPERATION(ListExpiredLeases)
 FLOWFABRIC_OPERATION(ReadOperatorEvents)
 FLOWFABRIC_OPERATION(ReadWorkerEvents)
 FLOWFABRIC_OPERATION(CheckStore)
+FLOWFABRIC_OPERATION(ReadFigures)
 FLOWFABRIC_OPERATION(SuspendExecution)
 FLOWFABRIC_OPERATION(CreateWaitpoint)
 FLOWFABRIC_OPERATION(CloseWaitpoint)

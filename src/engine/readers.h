@@ -46,6 +46,11 @@ class Readers {
       : store_(store), partitions_(partitions), patience_(patience) {}
 
   const PartitionCounts& partitions() const { return partitions_; }
+  // How often the store failed, by the kind of error.
+  Counts failures() const {
+    std::lock_guard lock(mutex_);
+    return failures_;
+  }
 
   // Runs f(reading) inside a reading transaction.
   template <class F>
@@ -59,6 +64,7 @@ class Readers {
       } catch (const core::MissingRecord& missing) {
         return std::unexpected(damaged(missing));
       } catch (const store::StoreFailure& failure) {
+        count(failure);
         // A connection may have been lost long ago, unnoticed, and the others with it.
         if (failure.retry == store::Retry::when_back) {
           close_idle();
@@ -74,6 +80,11 @@ class Readers {
 
  private:
   static constexpr std::size_t kMaxIdle = 16;
+
+  void count(const store::StoreFailure& failure) {
+    std::lock_guard lock(mutex_);
+    ++failures_[std::string(enum_name(error_info(failure.error.code).kind))];
+  }
 
   void close_idle() {
     std::vector<std::unique_ptr<store::Session>> closed;
@@ -143,7 +154,8 @@ class Readers {
   store::Store& store_;
   const PartitionCounts partitions_;
   const std::chrono::milliseconds patience_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  Counts failures_;
   std::condition_variable returned_;
   std::size_t in_use_{0};
   std::vector<std::unique_ptr<store::Session>> idle_;

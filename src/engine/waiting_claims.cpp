@@ -7,6 +7,11 @@
 
 namespace flowfabric::engine {
 
+std::size_t WaitingClaims::size() const {
+  std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
 std::uint64_t WaitingClaims::wakeups() const {
   std::lock_guard lock(mutex_);
   return wakeups_;

@@ -36,6 +36,7 @@ class WaitingClaims {
   // The lanes that are waited for.
   std::vector<std::string> lanes() const;
   bool waits_for(const std::vector<std::string>& lanes) const;
+  std::size_t size() const;
 
   std::vector<Operation> take_expired(SteadyTime now);
   std::vector<Operation> take_all();

@@ -40,6 +40,7 @@ class Watchers {
   [[nodiscard]] bool watch(std::string name, SteadyTime until, Look look);
 
   bool are_there() const { return count_ > 0; }
+  std::size_t size() const { return count_; }
   // Something has happened to these, and is stored.
   void wake(const std::vector<std::string>& names);
   void wake_all();

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "api/router.h"
+#include "api/tracer.h"
 #include "flowfabric/version.h"
 #include "server/log.h"
 #include "store/store.h"
@@ -37,25 +38,29 @@ class Signals {
   sigset_t set_{};
 };
 
-api::Options api_options(const Config& config, Log& log) {
+api::Options api_options(const Config& config, Log& log, api::Tracer* tracer) {
   api::Options options{.token = config.api_token,
                        .cors_origins = config.cors_origins,
                        .max_stream_operations = config.max_stream_operations,
                        .secret_grace_ms = config.waitpoint_grace.count(),
-                       .max_body = config.max_body};
+                       .max_body = config.max_body,
+                       .tracer = tracer};
   const auto record = [&log](const std::string& line) { log.record(line); };
   options.audit_log = record;
   if (config.access_log) options.access_log = record;
   return options;
 }
 
-Result<Engine> open_engine(const Config& config, Log& log) {
+Result<Engine> open_engine(const Config& config, Log& log, api::Tracer* tracer) {
   if (config.store_url.starts_with("postgres")) {
     const auto migrated = migrate(config.store_url, config.engine);
     if (!migrated) return std::unexpected(migrated.error());
   }
   auto options = config.engine;
   options.notice = [&log](const std::string& text) { log.info(text); };
+  if (tracer) {
+    options.attempts_ended = [tracer](std::vector<EndedAttempt> ended) { tracer->add(std::move(ended)); };
+  }
   auto engine = Engine::open(config.store_url, std::move(options));
   if (!engine) return engine;
   for (const auto& lane : config.lanes) {
@@ -82,17 +87,28 @@ int serve(const Config& config) {
   for (const auto& warning : config.warnings) log.warn(warning);
   warn_if_open(config, log);
 
-  auto engine = open_engine(config, log);
+  // It outlives the engine, which tells it of attempts to the end.
+  std::unique_ptr<api::Tracer> tracer;
+  if (!config.otlp_endpoint.empty()) {
+    tracer = std::make_unique<api::Tracer>(api::TracerOptions{
+        .endpoint = config.otlp_endpoint, .notice = [&log](const std::string& text) { log.warn(text); }});
+  }
+  auto engine = open_engine(config, log, tracer.get());
   if (!engine) {
     log.error(engine.error().to_string());
     return kFailed;
   }
-  api::Api api(*engine, api_options(config, log));
+  if (tracer) {
+    tracer->describe_with(
+        [&engine](const ExecutionId& id) { return engine->call(DescribeExecution{.execution_id = id}); });
+  }
+  api::Api api(*engine, api_options(config, log, tracer.get()));
   auto http_options = config.http;
   http_options.notice = [&log](const std::string& text) { log.warn(text); };
   auto server = http::Server::start(http_options, api);
   if (!server) {
     log.error(server.error().to_string());
+    if (tracer) tracer->stop({});  // it may be asking the engine
     return kFailed;
   }
   log.info(fmt::format("flowfabric {} listens on {}://{}:{}, store {}", kVersion,
@@ -108,9 +124,12 @@ int serve(const Config& config) {
   const auto until = std::chrono::steady_clock::now() + config.shutdown_grace;
   api.begin_draining();
   if (!(*server)->drain(config.shutdown_grace)) log.warn("some requests were cut off after the grace period");
-  const auto left =
-      std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-  engine->stop(std::max(left, std::chrono::milliseconds(1000)));
+  const auto left = [&] {
+    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    return std::max(rest, std::chrono::milliseconds(1000));
+  };
+  engine->stop(left());
+  if (tracer) tracer->stop(left());
   log.info("stopped");
   return 0;
 }

@@ -61,8 +61,8 @@ void record(const http::Request& request, const Reply& reply) {
   std::ofstream(file, std::ios::app) << boost::json::serialize(line) + "\n" << std::flush;
 }
 
-Engine opened(const std::string& url) {
-  auto engine = Engine::open(url);
+Engine opened(const std::string& url, EngineOptions options) {
+  auto engine = Engine::open(url, std::move(options));
   if (!engine) throw std::runtime_error(engine.error().to_string());
   return *std::move(engine);
 }
@@ -111,7 +111,8 @@ void PrintTo(const Reply& reply, std::ostream* out) {
   *out << reply.status << ' ' << reply.body;
 }
 
-HttpTest::HttpTest() : store_(GetParam()), engine_(opened(store_.url())) {
+HttpTest::HttpTest(EngineOptions options)
+    : store_(GetParam()), engine_(opened(store_.url(), std::move(options))) {
   serve({});
 }
 

@@ -31,7 +31,7 @@ void PrintTo(const Reply& reply, std::ostream* out);
 
 class HttpTest : public ::testing::TestWithParam<std::string> {
  protected:
-  HttpTest();
+  explicit HttpTest(EngineOptions options = {});
   ~HttpTest() override;
 
   // Starts it again with other options.
@@ -48,6 +48,7 @@ class HttpTest : public ::testing::TestWithParam<std::string> {
   static http::Header json_type() { return {"content-type", "application/json"}; }
 
   Engine& engine() { return engine_; }
+  api::Api& api() { return *api_; }
   std::uint16_t port() const { return server_->port(); }
   std::uint64_t in_flight() const { return server_->stats().in_flight; }
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port()); }

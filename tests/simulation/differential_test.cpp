@@ -326,7 +326,7 @@ void expect_variety(const Totals& totals) {
     if constexpr (std::is_same_v<Value, core::Rule>) {
       for (const auto rule :
            {core::Rule::cancel_reconciler, core::Rule::edge_cancel_dispatcher, core::Rule::suspension_timeout,
-            core::Rule::pending_waitpoint_expiry, core::Rule::budget_reset, core::Rule::quota_reconciler}) {
+            core::Rule::pending_wp_expiry, core::Rule::budget_reset, core::Rule::quota_reconciler}) {
         expect_some(std::string(enum_name(rule)));
       }
       // The rest of what flows need is for fan-outs too wide for this, or for trouble.

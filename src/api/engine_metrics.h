@@ -1,0 +1,13 @@
+// What the engine and its store have to tell, in Prometheus' text format. docs/observability.md lists it.
+#pragma once
+
+#include <string>
+
+#include "flowfabric/stats.h"
+
+namespace flowfabric::api {
+
+void append_engine(std::string& out, const EngineStats& stats);
+void append_store(std::string& out, const StoreFigures& figures);
+
+}  // namespace flowfabric::api
