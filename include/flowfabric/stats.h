@@ -93,6 +93,11 @@ struct EngineStats {
   Counts sibling_reconciliations{};                    // joins that nothing had to be cancelled for any more
   Counts unblocked{};                                  // let go, by what they waited for
   std::uint64_t budget_resets{0};
+  Counts created{};  // executions, by lane
+  // By this engine, in the last ten seconds.
+  double submitted_per_second{0};
+  double completed_per_second{0};
+  double failed_per_second{0};
   Counts frames{};  // by mode
   std::uint64_t frame_bytes{0};
 };
@@ -102,6 +107,7 @@ struct StoreFigures {
   std::map<std::string, std::map<PublicState, std::int64_t>> executions;  // by lane
   std::map<std::string, std::uint64_t> workers;                           // alive, by namespace
   std::uint64_t cancel_backlog{};  // cancelled flows with members to cancel
+  std::uint64_t lanes{};           // registered
   bool operator==(const StoreFigures&) const = default;
 };
 struct ReadFigures {

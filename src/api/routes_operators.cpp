@@ -48,6 +48,35 @@ void unblock(const CallPtr& call) {
 
 // ---- the whole store --------------------------------------------------------------------------------------
 
+// What a first page shows. Executions are not counted for it: their numbers are kept.
+void overview(const CallPtr& call) {
+  call->read(ReadFigures{}, [](Call& self, const StoreFigures& figures) {
+    std::map<PublicState, std::int64_t> counts;
+    for (const auto& [lane, by_state] : figures.executions) {
+      for (const auto& [state, count] : by_state) counts[state] += count;
+    }
+    std::uint64_t workers = 0;
+    for (const auto& [name, alive] : figures.workers) workers += alive;
+    const auto oldest = unwrap(self.engine().call(ListExecutions{
+        .filter = {.states = {PublicState::waiting}}, .order = ListOrder::oldest, .limit = 1}));
+    const auto stats = self.engine().stats();
+    JsonWriter out;
+    write_counts(out.object().key("counts"), counts);
+    out.field("lanes", figures.lanes).field("workers", workers).key("oldest_waiting_at");
+    if (oldest.executions.empty())
+      out.null();
+    else
+      out.value(oldest.executions[0].created_at);
+    out.key("rates")
+        .object()
+        .field("submitted_per_second", stats.submitted_per_second)
+        .field("completed_per_second", stats.completed_per_second)
+        .field("failed_per_second", stats.failed_per_second)
+        .end();
+    self.reply(200, out.end().take());
+  });
+}
+
 // Looks at every record, which takes its time: not on a thread that serves others.
 void check_store(const CallPtr& call) {
   const bool repair = call->has_body() && call->fields().flag_or("repair", false);
@@ -132,6 +161,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/executions/{id}/release", "release_execution", Body::ignored, kSmallBody, release},
     {"POST", "/v1/executions/{id}/block", "block_execution", Body::json, kSmallBody, block},
     {"POST", "/v1/executions/{id}/unblock", "unblock_execution", Body::json, kSmallBody, unblock},
+    {"GET", "/v1/overview", "read_overview", Body::none, kSmallBody, overview},
     {"POST", "/v1/admin/check", "check_store", Body::json_if_any, kSmallBody, check_store},
     {"POST", "/v1/operations", "start_bulk_operation", Body::json, kSmallBody, start_operation},
     {"GET", "/v1/operations/{id}", "read_bulk_operation", Body::none, kSmallBody, read_operation},

@@ -30,9 +30,10 @@ enum class Noted : std::uint8_t {
   sibling_reconciliation,  // a join for which nothing has to be cancelled (any more)
   unblocked,               // the label is what it waited for
   budget_reset,
-  frame,  // was appended; the label is its mode, the amount its bytes
+  frame,              // was appended; the label is its mode, the amount its bytes
+  execution_created,  // the label is its lane
 };
-inline constexpr std::size_t kNotedSize = static_cast<std::size_t>(Noted::frame) + 1;
+inline constexpr std::size_t kNotedSize = static_cast<std::size_t>(Noted::execution_created) + 1;
 
 struct Note {
   Noted what{};

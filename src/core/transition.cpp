@@ -159,6 +159,7 @@ void enter(Unit& unit, Execution& execution, StateVector state, std::string bloc
            const Context& at) {
   settle(unit, execution, state, std::move(blocking_detail), at);
   unit.count(execution.lane_id, execution.state.public_state, +1);
+  unit.note(Noted::execution_created, execution.lane_id);
 }
 
 void move_to(Unit& unit, Execution& execution, StateVector state, std::string blocking_detail,

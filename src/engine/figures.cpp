@@ -29,6 +29,7 @@ Result<StoreFigures> answer(Readers& readers, const ReadFigures&) {
       figures.executions[key.lane_id][key.public_state] = count;
     }
     for_each_page<CancelBacklog>(reading, [&](const auto& flows) { figures.cancel_backlog += flows.size(); });
+    for_each_page<Lane>(reading, [&](const auto& lanes) { figures.lanes += lanes.size(); });
     const core::Context at{.now_ms = reading.now_ms};
     for_each_page<Worker>(reading, [&](const auto& keys) {
       for (const auto& key : keys) reading.unit.want<Worker>(key);

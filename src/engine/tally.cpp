@@ -1,5 +1,7 @@
 #include "engine/tally.h"
 
+#include <chrono>
+
 namespace flowfabric::engine {
 
 namespace {
@@ -11,6 +13,11 @@ constexpr std::array kExecutionOutcomes{"success", "failed", "cancelled", "expir
 
 std::size_t index_of(Noted what) {
   return static_cast<std::size_t>(what);
+}
+
+std::int64_t this_second() {
+  using namespace std::chrono;
+  return duration_cast<seconds>(steady_clock::now().time_since_epoch()).count();
 }
 
 template <class Value>
@@ -41,12 +48,22 @@ void Tally::add(const core::Note& note, std::string_view& last_label, LaneTally*
   last_lane->seconds[outcome].observe(static_cast<double>(note.amount) / 1e3);
 }
 
+void Tally::add_recent(Noted what, std::int64_t second) {
+  if (what == Noted::execution_created) submitted_.add(second);
+  if (what == Noted::execution_success) completed_.add(second);
+  if (what == Noted::execution_failed) failed_.add(second);
+}
+
 void Tally::add(const BatchEffects& effects) {
   if (effects.notes.empty() && !effects.has_lease_events) return;
   std::lock_guard lock(mutex_);
   std::string_view last_label;
   LaneTally* last_lane = nullptr;
-  for (const auto& note : effects.notes) add(note, last_label, last_lane);
+  const auto second = this_second();
+  for (const auto& note : effects.notes) {
+    add(note, last_label, last_lane);
+    add_recent(note.what, second);
+  }
   for (std::size_t i = 0; i < lease_events_.size(); ++i) lease_events_[i] += effects.lease_events[i];
 }
 
@@ -79,6 +96,11 @@ void Tally::add_to(EngineStats& stats) const {
   stats.sibling_dispositions = labelled(Noted::sibling_disposition);
   stats.sibling_reconciliations = labelled(Noted::sibling_reconciliation);
   stats.unblocked = labelled(Noted::unblocked);
+  stats.created = labelled(Noted::execution_created);
+  const auto now = this_second();
+  stats.submitted_per_second = submitted_.per_second(now);
+  stats.completed_per_second = completed_.per_second(now);
+  stats.failed_per_second = failed_.per_second(now);
   stats.frames = labelled(Noted::frame);
   stats.frame_bytes = frame_bytes_;
   for (const auto& [label, count] : labelled_[index_of(Noted::budget_reset)]) stats.budget_resets += count;

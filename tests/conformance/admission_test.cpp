@@ -377,7 +377,8 @@ TEST_P(AdmissionAtClaim, WhatSomebodyBlockedForABudgetIsLookedAtSoon) {
   EXPECT_TRUE(waits(limited));
 }
 
-TEST_P(AdmissionAtClaim, TheNearestLimitIsNamedFirst) {  // §6: its own, then of the flow, the lane, the tenant
+TEST_P(AdmissionAtClaim,
+       TheNearestLimitIsNamedFirst) {  // §6: its own, then of the flow, the lane, the tenant
   const FlowId flow{budget_id(50).uuid};
   // The ids go the other way.
   const std::vector<std::tuple<int, std::string, std::string>> scopes{
@@ -392,7 +393,8 @@ TEST_P(AdmissionAtClaim, TheNearestLimitIsNamedFirst) {  // §6: its own, then o
   must(tokens(budget_id(98), 10));
   spend(budget_id(98), 10);
   SubmitFlow request{.flow_id = flow, .flow_kind = "k", .namespace_ = "acme"};
-  request.nodes = {{.name = "a", .execution = {.lane_id = "fast", .policy = {.budget_ids = {budget_id(98)}}}}};
+  request.nodes = {
+      {.name = "a", .execution = {.lane_id = "fast", .policy = {.budget_ids = {budget_id(98)}}}}};
   const auto id = must(request).executions.at("a");
   remember(id);
   claim({.lanes = {"fast"}});

@@ -176,6 +176,26 @@ TEST_P(HttpOperators, SeeHowManyLeasesAWorkerHolds) {
   EXPECT_EQ(workers.at("/workers/1/leases"), "2");
 }
 
+TEST_P(HttpOperators, SeeAnOverview) {
+  const auto nothing = get("/v1/overview");
+  EXPECT_EQ(nothing.at("/oldest_waiting_at"), "null") << nothing.body;
+  EXPECT_EQ(nothing.at("/counts"), "{}");
+  put("/v1/workers/w1-a", R"({"worker_id":"w1"})");
+  report("complete", running());
+  submitted(R"(,"lane_id":"other")");
+  const auto seen = get("/v1/overview");
+  EXPECT_EQ(seen.at("/counts/completed"), "1") << seen.body;
+  EXPECT_EQ(seen.at("/counts/waiting"), "1");
+  EXPECT_EQ(seen.at("/lanes"), "2");
+  EXPECT_EQ(seen.at("/workers"), "1");
+  EXPECT_GT(std::stoll(seen.at("/oldest_waiting_at")), 0);
+  // Whole seconds are counted.
+  EXPECT_TRUE(
+      eventually([&] { return std::stod(get("/v1/overview").at("/rates/submitted_per_second")) > 0; }));
+  EXPECT_GT(std::stod(get("/v1/overview").at("/rates/completed_per_second")), 0);
+  EXPECT_EQ(std::stod(get("/v1/overview").at("/rates/failed_per_second")), 0);
+}
+
 TEST_P(HttpOperators, RegisterLanes) {
   EXPECT_EQ(send({.method = "PUT", .path = "/v1/lanes/mail"}).body, R"({"lane_id":"mail","state":"active"})");
   post("/v1/lanes/mail/pause");
