@@ -182,10 +182,8 @@ void suspend(const Report& report) {
   request.requested_by =
       fields.maybe_word<SuspensionRequester>("requested_by").value_or(request.requested_by);
   request.timeout_at = fields.maybe_number<std::int64_t>("timeout_at");
-  if (const auto ms = fields.maybe_number<std::uint32_t>("timeout_ms")) {
-    if (request.timeout_at) refuse_shape("Give timeout_at or timeout_ms, not both.");
-    request.timeout_at = now_ms() + *ms;
-  }
+  request.timeout_ms = fields.maybe_number<std::uint64_t>("timeout_ms");
+  if (request.timeout_at && request.timeout_ms) refuse_shape("Give timeout_at or timeout_ms, not both.");
   request.timeout_behavior = fields.maybe_word<TimeoutBehavior>("timeout_behavior");
   request.timeout_signal_name = fields.text_or("timeout_signal_name", request.timeout_signal_name);
   request.continuation_metadata_pointer = fields.text_or("continuation_metadata_pointer", "");

@@ -1,9 +1,12 @@
 // Suspension: waitpoints and their tokens, signals, what is suspended, and the secrets that sign tokens.
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "api/routes.h"
 #include "api/shapes.h"
 #include "model/condition_json.h"
+#include "model/waitpoint_token.h"
 
 namespace flowfabric::api {
 
@@ -111,8 +114,8 @@ void deliver(const CallPtr& call) {
 
 void read_suspension(const CallPtr& call) {
   const auto id = id_of(call);
-  call->read(DescribeSuspension{id}, [id](Call& self, const SuspensionView& suspension) {
-    if (unwrap(self.engine().call(ReadState{id})) != PublicState::suspended) {
+  call->read(DescribeSuspension{id}, [](Call& self, const SuspensionView& suspension) {
+    if (suspension.closed_at) {
       return self.reply(Error{ErrorCode::suspension_not_found, "", "The execution is not suspended now."});
     }
     JsonWriter out;
@@ -130,35 +133,88 @@ void read_suspension(const CallPtr& call) {
     out.key("waitpoints").array();
     for (const auto& waitpoint : suspension.waitpoints) write_waitpoint(out, waitpoint);
     out.end().key("signals").array();
-    for (const auto& signal : suspension.signals) write_resume_signal(out, signal.signal);
+    for (const auto& signal : suspension.signals) {
+      write_resume_signal(out, signal.signal, signal.observed_effect);
+    }
     self.reply(200, out.end().end().take());
   });
 }
 
+// "<when it was suspended>:<execution id>": what is listed next does not depend on what becomes of that one.
+void read_cursor(const std::string& cursor, ListSuspended& request) {
+  const auto colon = std::min(cursor.find(':'), cursor.size());
+  std::int64_t suspended_at = 0;
+  const auto [end, failure] = std::from_chars(cursor.data(), cursor.data() + colon, suspended_at);
+  request.cursor = ExecutionId::parse(cursor.substr(std::min(colon + 1, cursor.size())));
+  request.cursor_suspended_at_ms = suspended_at;
+  if (failure != std::errc() || end != cursor.data() + colon || !request.cursor) {
+    refuse_input("cursor: not one of this list");
+  }
+}
+
+void list_suspensions(const CallPtr& call) {
+  ListSuspended request;
+  request.limit = read_limit(call->query, 100, 1, 1000);
+  const auto cursor = call->query.text("cursor").value_or("");
+  if (!cursor.empty()) read_cursor(cursor, request);
+  call->read(request, [](Call& self, const SuspendedPage& page) {
+    JsonWriter out;
+    out.object().key("suspensions").array();
+    for (const auto& each : page.suspended) {
+      out.object()
+          .field("execution_id", each.execution_id)
+          .field("namespace", each.namespace_)
+          .field("lane_id", each.lane_id);
+      write_word(out, "reason_code", each.reason);
+      out.field("suspended_at", each.suspended_at_ms)
+          .field("timeout_at", each.timeout_at)
+          .field("waitpoint_ids", each.waitpoint_ids)
+          .end();
+    }
+    std::optional<std::string> next;
+    if (page.next_cursor) {
+      next = fmt::format("{}:{}", page.suspended.back().suspended_at_ms, page.next_cursor->to_string());
+    }
+    self.reply(200, out.end().field("next_cursor", next).end().take());
+  });
+}
+
 void resume(const CallPtr& call) {
-  std::int64_t delay = 0;
+  ResumeExecution request;
   if (call->has_body()) {
     const auto fields = call->fields();
-    delay = fields.number_or<std::int64_t>("resume_delay_ms", 0);
-    fields.maybe_text("reason");
+    request.resume_delay_ms = fields.number_or<std::int64_t>("resume_delay_ms", 0);
+    request.trigger_type = fields.maybe_text("reason").value_or(request.trigger_type);
   }
-  const auto id = id_of(call);
-  call->run(ResumeExecution{.execution_id = id, .resume_delay_ms = delay},
-            [id](Call& self, const Resumed& resumed) {
-              JsonWriter out;
-              out.object().field("execution_id", id);
-              write_word(out, "public_state", resumed.public_state);
-              self.reply(200, out.end().take());
-            });
+  const auto id = request.execution_id = id_of(call);
+  call->run(std::move(request), [id](Call& self, const Resumed& resumed) {
+    JsonWriter out;
+    out.object().field("execution_id", id);
+    write_word(out, "public_state", resumed.public_state);
+    self.reply(200, out.end().take());
+  });
 }
 
 // ---- secrets ----------------------------------------------------------------------------------------------
 
-void audit(Services& services, std::string_view event, const std::string& kid) {
+// There is one keystore, which is partition 0 to who counts them.
+void audit(Services& services, const std::string& kid, const Result<SecretRotated>& rotated) {
   if (!services.options.audit_log) return;
   JsonWriter out;
-  out.object().field("log", "audit").field("event", event).field("new_kid", kid).end();
-  services.options.audit_log(out.take());
+  out.object().field("log", "audit");
+  if (rotated) {
+    out.field("event", "waitpoint_hmac_rotation_complete")
+        .field("new_kid", kid)
+        .field("total_partitions", 1)
+        .field("rotated", 1)
+        .field("failed_count", 0);
+  } else {
+    out.field("event", "waitpoint_hmac_rotation_failed")
+        .field("new_kid", kid)
+        .field("partition", 0)
+        .field("err", error_name(rotated.error().code));
+  }
+  services.options.audit_log(out.end().take());
 }
 
 void rotate(const CallPtr& call) {
@@ -173,14 +229,12 @@ void rotate(const CallPtr& call) {
                   .detail = "Another rotation is running in this server: repeat the call when it has ended.",
                   .retryable = true};
   }
-  auto kid = request.new_kid;
+  // Something else may have been put there by mistake, and is nothing for a log.
+  auto kid = is_kid(request.new_kid) ? request.new_kid : "<malformed>";
   call->engine().post(std::move(request), [self = call, kid](Result<SecretRotated> rotated) {
+    audit(self->services, kid, rotated);
     self->services.rotating = false;
-    if (!rotated) {
-      audit(self->services, "waitpoint_hmac_rotation_failed", kid);
-      return self->reply(rotated.error());
-    }
-    audit(self->services, "waitpoint_hmac_rotation_complete", kid);
+    if (!rotated) return self->reply(rotated.error());
     JsonWriter out;
     out.object().field("rotated", 1).key("failed").array().end().field("new_kid", rotated->new_kid).end();
     self->reply(200, out.take());
@@ -194,6 +248,7 @@ constexpr Route kRoutes[] = {
      kSmallBody, read_token},
     {"POST", "/v1/executions/{id}/signal", "deliver_signal", Body::json, kMediumBody, deliver},
     {"GET", "/v1/executions/{id}/suspension", "describe_suspension", Body::none, kSmallBody, read_suspension},
+    {"GET", "/v1/suspensions", "list_suspensions", Body::none, kSmallBody, list_suspensions},
     {"POST", "/v1/executions/{id}/resume", "resume_execution", Body::json_if_any, kSmallBody, resume},
     {"POST", "/v1/admin/rotate-waitpoint-secret", "rotate_waitpoint_secret", Body::json, kSmallBody, rotate},
 };

@@ -172,7 +172,8 @@ void write_creation(JsonWriter& out, const Creation& creation) {
   out.end();
 }
 
-void write_resume_signal(JsonWriter& out, const ResumeSignal& signal) {
+void write_resume_signal(JsonWriter& out, const ResumeSignal& signal,
+                         const std::optional<SignalEffect>& effect) {
   out.object()
       .field("signal_id", signal.signal_id)
       .field("signal_name", signal.signal_name)
@@ -183,7 +184,9 @@ void write_resume_signal(JsonWriter& out, const ResumeSignal& signal) {
       .field("source_identity", signal.source_identity);
   write_text_or_null(out, "correlation_id", signal.correlation_id);
   write_payload(out, "payload", signal.payload.value_or(""));
-  out.field("payload_encoding", signal.payload_encoding).field("accepted_at", signal.accepted_at).end();
+  out.field("payload_encoding", signal.payload_encoding).field("accepted_at", signal.accepted_at);
+  if (effect) write_word(out, "observed_effect", *effect);
+  out.end();
 }
 
 void write_waitpoint(JsonWriter& out, const WaitpointView& waitpoint) {

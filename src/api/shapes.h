@@ -33,7 +33,9 @@ void write_state(JsonWriter& out, const StateVector& state);
 void write_summary(JsonWriter& out, const ExecutionSummary& summary);
 void write_attempt(JsonWriter& out, const AttemptSnapshot& attempt);
 void write_creation(JsonWriter& out, const Creation& creation);
-void write_resume_signal(JsonWriter& out, const ResumeSignal& signal);
+// Of one that is listed also what it did; who is resumed by it knows.
+void write_resume_signal(JsonWriter& out, const ResumeSignal& signal,
+                         const std::optional<SignalEffect>& effect = std::nullopt);
 void write_waitpoint(JsonWriter& out, const WaitpointView& waitpoint);
 void write_counts(JsonWriter& out, const std::map<PublicState, std::int64_t>& counts);
 void write_budget(JsonWriter& out, const BudgetStatus& budget);

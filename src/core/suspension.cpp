@@ -43,8 +43,8 @@ void end_by_timeout(Unit& unit, const ExecutionId& id, TimeoutBehavior behavior,
   close_with_execution(unit, execution, "timed_out_" + name, at);
   execution.failure_reason = "suspension_timeout:" + name;
   execution.last_failure_message = "suspension_timeout";
+  execution.cancellation_reason = "suspension_timeout_" + name;
   const bool cancels = behavior == TimeoutBehavior::cancel;
-  if (cancels) execution.cancellation_reason = "suspension_timeout_" + name;
   end_attempt(unit, execution,
               {.how = cancels ? AttemptLifecycle::ended_cancelled : AttemptLifecycle::ended_failure,
                .failure_reason = execution.failure_reason},
@@ -64,8 +64,7 @@ void escalate(Unit& unit, const ExecutionId& id, Context& at) {
   move_to(unit, execution, state,
           "suspension escalated: timeout at " + std::to_string(details.timeout_at_ms.value_or(0)), at);
   details.reason_code = SuspensionReason::waiting_for_operator_review;
-  details.timeout_at_ms.reset();
-  details.timeout_behavior = TimeoutBehavior::fail;
+  details.timeout_at_ms.reset();  // it does not fire twice
   suspension.next_due_at_ms.reset();
   const auto keys = waitpoints_of(id, details);
   unit.fetch<Waitpoint>(keys);

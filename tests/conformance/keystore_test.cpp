@@ -84,6 +84,22 @@ TEST_P(Secrets, AreNotReplacedUnderTheirName) {
 
 // ---- the one that an engine brings along ----
 
+// The test vector of the specification (03 §3.1), from the secret at the start to the token that a worker
+// gets.
+TEST_P(Secrets, SignAsTheSpecificationSays) {
+  const TestStore empty(GetParam());
+  auto engine = open(empty.url(), {.waitpoint_secret_hex = std::string(62, '0') + "01"});
+  const auto id = ExecutionId::parse("{fp:12}:11111111-1111-4111-8111-111111111111");
+  ASSERT_TRUE(engine.call(CreateExecution{.execution_id = id, .execution_kind = "k"}));
+  const auto tasks = engine.call(ClaimTasks{.worker_id = kWorker, .lease_ttl_ms = kLeaseTtl});
+  auto request = suspension(tasks.value().at(0));
+  request.waitpoints = {{.waitpoint_id = WaitpointId::parse("22222222-2222-4222-8222-222222222222")}};
+  const auto& token = engine.call(request).value().waitpoints.at(0).waitpoint_token;
+  EXPECT_EQ(token, "k1:e41c2c352a8be05f4c149b0a33954ab713e578e25a7cfde00eba6aa2c0c7bb69");
+  const auto listed = engine.call(ListPendingWaitpoints{*id}).value().waitpoints.at(0);
+  EXPECT_EQ(listed.token_fingerprint, "e41c2c352a8be05f");
+}
+
 class GivenSecret : public SuspensionTest {
  protected:
   // What the engine has to say when it opens the store with this secret.

@@ -20,7 +20,11 @@ class SuspensionEnds : public SuspensionTest {
     const auto view = seen();
     EXPECT_TRUE(view.closed_at);
     EXPECT_EQ(view.close_reason, reason);
-    for (const auto& each : view.waitpoints) EXPECT_EQ(each.state, WaitpointState::closed);
+    EXPECT_TRUE(view.satisfied.empty());
+    for (const auto& each : view.waitpoints) {
+      EXPECT_EQ(each.state, WaitpointState::closed);
+      EXPECT_EQ(each.close_reason, reason);
+    }
     EXPECT_TRUE(must(ListPendingWaitpoints{id()}).waitpoints.empty());
   }
 };
@@ -57,6 +61,7 @@ TEST_P(SuspensionEnds, ByATimeoutThatFails) {
   advance(1);
   EXPECT_EQ(now_in().public_state, PublicState::failed);
   EXPECT_EQ(describe(id()).failure_reason, "suspension_timeout:fail");
+  EXPECT_EQ(describe(id()).cancellation_reason, "suspension_timeout_fail");
   EXPECT_EQ(outcomes(id()), std::vector{TerminalOutcome::failed});
   EXPECT_EQ(attempt_log(id()), Log{"0 initial ended_failure suspension_timeout:fail"});
   expect_closed("timed_out_fail");
@@ -64,9 +69,11 @@ TEST_P(SuspensionEnds, ByATimeoutThatFails) {
 }
 
 TEST_P(SuspensionEnds, ByATimeoutThatCancels) {
-  suspend_until(1000, TimeoutBehavior::cancel);
+  suspend_until(1000, TimeoutBehavior::cancel, all_of({single("a"), single("b"), single("c")}));
+  deliver(signal(waitpoint(1)));
   advance(1000);
   EXPECT_EQ(now_in().public_state, PublicState::cancelled);
+  EXPECT_EQ(describe(id()).failure_reason, "suspension_timeout:cancel");
   EXPECT_EQ(describe(id()).cancellation_reason, "suspension_timeout_cancel");
   EXPECT_EQ(outcomes(id()), std::vector{TerminalOutcome::cancelled});
   EXPECT_EQ(attempt_log(id()), Log{"0 initial ended_cancelled suspension_timeout:cancel"});
@@ -77,7 +84,10 @@ TEST_P(SuspensionEnds, ByATimeoutThatExpires) {
   suspend_until(1000, TimeoutBehavior::expire);
   advance(1000);
   EXPECT_EQ(now_in().public_state, PublicState::expired);
+  EXPECT_EQ(describe(id()).failure_reason, "suspension_timeout:expire");
+  EXPECT_EQ(describe(id()).cancellation_reason, "suspension_timeout_expire");
   EXPECT_EQ(outcomes(id()), std::vector{TerminalOutcome::expired});
+  EXPECT_EQ(attempt_log(id()), Log{"0 initial ended_failure suspension_timeout:expire"});
   expect_closed("timed_out_expire");
 }
 
@@ -111,6 +121,10 @@ TEST_P(SuspensionEnds, ByATimeoutThatResumes) {
   EXPECT_EQ(shown(resumed.resume_signals), (Log{"a:none", "timeout:none"}));
   EXPECT_EQ(resumed.resume_signals[1].source_identity, "suspension_timeout");
   EXPECT_EQ(resumed.resume_signals[1].signal_category, "timeout");
+  EXPECT_EQ(resumed.resume_signals[1].source_type, "system");
+  EXPECT_EQ(resumed.resume_signals[1].correlation_id, seen().suspension_id.to_string());
+  EXPECT_EQ(resumed.resume_signals[1].waitpoint_id, waitpoint().waitpoint_id);
+  EXPECT_EQ(seen().closer_signal_id, resumed.resume_signals[1].signal_id);
   complete(resumed);
 }
 
@@ -132,7 +146,11 @@ TEST_P(SuspensionEnds, NotByATimeoutThatEscalates) {
   EXPECT_EQ(describe(id()).blocking_detail, "suspension escalated: timeout at " + std::to_string(due));
   EXPECT_EQ(seen().reason_code, SuspensionReason::waiting_for_operator_review);
   EXPECT_EQ(seen().timeout_at, std::nullopt);
+  EXPECT_EQ(seen().timeout_behavior, std::nullopt);
   EXPECT_EQ(seen().waitpoints[0].expires_at, std::nullopt);
+  const auto listed = must(ListSuspended{id().partition}).suspended.at(0);
+  EXPECT_EQ(listed.reason, SuspensionReason::waiting_for_operator_review);
+  EXPECT_EQ(listed.timeout_at, std::nullopt);
   const auto events = must(ReadOperatorEvents{});
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].type, OperatorEventType::suspension_escalated);

@@ -345,6 +345,39 @@ TEST_P(SuspensionRace, ASuspendOrTheExpiryOfItsLease) {
       });
 }
 
+// The waitpoint would be given up at the very moment at which somebody is suspended on it.
+TEST_P(SuspensionRace, ASuspendOrTheExpiryOfItsWaitpoint) {
+  race(
+      [&] {
+        const auto task = running();
+        const auto pending = make_waitpoint(task, "k", 1000);
+        auto request = suspension(task);
+        request.waitpoints = {{.waitpoint_id = pending.waitpoint_id, .use_pending = true}};
+        tick(999);
+        return std::tuple{id(), calling(request), [this] {
+                            tick(1);
+                            return other().run_due();
+                          }};
+      },
+      [&](const ExecutionId& id, const auto& suspended, const auto& ran) {
+        EXPECT_TRUE(ran);
+        run_due();
+        const auto open = must(ListPendingWaitpoints{id}).waitpoints;
+        if (suspended) {
+          EXPECT_EQ(state(id), expected::suspended());
+          EXPECT_EQ(open.at(0).state, WaitpointState::active) << "nobody takes it away any more";
+          must(ResumeExecution{id});
+          complete(claim_one());
+        } else {
+          is_either(suspended, ErrorCode::waitpoint_not_pending, ErrorCode::pending_waitpoint_expired);
+          EXPECT_EQ(state(id), expected::running());
+          EXPECT_TRUE(open.empty());
+          complete(task());
+        }
+        return suspended.has_value();
+      });
+}
+
 TEST_P(SuspensionRace, ASuspendOrTheTimeoutOfItsAttempt) {
   const ExecutionPolicy policy{.timeout_policy = TimeoutPolicy{.attempt_timeout_ms = 1000}};
   race(

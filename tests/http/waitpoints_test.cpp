@@ -1,5 +1,10 @@
 // Suspensions, waitpoints, their tokens and the secrets that sign them, over HTTP (07 §5.4, §5.13; 03 §3.4,
 // §7, §9, §11; 09 §1, §5).
+#include <future>
+#include <mutex>
+#include <set>
+#include <thread>
+
 #include "suspension_support.h"
 
 namespace flowfabric::tests {
@@ -191,6 +196,13 @@ TEST_P(HttpWaitpoints, AreNeededBySuspending) {
   EXPECT_EQ(said(refused), "400 invalid_input: waitpoints_empty");
 }
 
+// Longer than 32 bits of milliseconds can say.
+TEST_P(HttpWaitpoints, MayLastForMonths) {
+  const auto waiting = suspended(under(any()) + R"(,"timeout_ms":15552000000)");
+  const auto seen = get(waiting.path("/suspension"));
+  EXPECT_EQ(std::stoll(seen.at("/timeout_at")) - std::stoll(seen.at("/suspended_at")), 15'552'000'000);
+}
+
 TEST_P(HttpWaitpoints, EndWithTheirTime) {
   const auto fails = suspended(under(any()) + R"(,"timeout_ms":1)");
   EXPECT_EQ(get(fails.path("/wait?wait_ms=20000")).at("/public_state"), "failed");
@@ -200,6 +212,35 @@ TEST_P(HttpWaitpoints, EndWithTheirTime) {
   const auto claim = post("/v1/tasks/claim", R"({"worker_id":"w","wait_ms":20000})");
   EXPECT_EQ(claim.at("/tasks/0/execution_id"), resumes.task.execution_id);
   EXPECT_EQ(claim.at("/tasks/0/resume_signals/0/signal_name"), "timeout");
+  EXPECT_EQ(claim.at("/tasks/0/resume_signals/0/source_identity"), "suspension_timeout");
+  EXPECT_EQ(claim.at("/tasks/0/resume_signals/0/payload"), "null");
+  const auto named = suspended(
+      under("\"TimeoutOnly\"") +
+      R"(,"timeout_ms":1,"timeout_behavior":"auto_resume_with_timeout_signal","timeout_signal_name":"late")");
+  const auto again = post("/v1/tasks/claim", R"({"worker_id":"w","wait_ms":20000})");
+  EXPECT_EQ(again.at("/tasks/0/execution_id"), named.task.execution_id);
+  EXPECT_EQ(again.at("/tasks/0/resume_signals/0/signal_name"), "late");
+}
+
+// It stays suspended, and whoever looks sees that it waits for an operator.
+TEST_P(HttpWaitpoints, AreHandedToAnOperator) {
+  const auto waiting =
+      suspended(under(by_name("approve")) + R"(,"timeout_ms":1,"timeout_behavior":"Escalate")");
+  const auto escalated = [&] { return get(waiting.path("/suspension")).at("/timeout_at") == "null"; };
+  ASSERT_TRUE(eventually(escalated));
+  const auto seen = get(waiting.path("/suspension"));
+  EXPECT_EQ(seen.at("/reason_code"), "waiting_for_operator_review");
+  EXPECT_EQ(seen.at("/timeout_behavior"), "null");
+  const auto execution = get(waiting.path());
+  EXPECT_EQ(execution.at("/public_state"), "suspended");
+  EXPECT_EQ(execution.at("/state_vector/blocking_reason"), "paused_by_operator");
+  EXPECT_TRUE(contains(execution.at("/blocking_detail"), "suspension escalated: timeout at "));
+  const auto listed = get("/v1/suspensions");
+  EXPECT_EQ(listed.at("/suspensions/0/execution_id"), waiting.task.execution_id);
+  EXPECT_EQ(listed.at("/suspensions/0/reason_code"), "waiting_for_operator_review");
+  EXPECT_EQ(listed.at("/suspensions/0/timeout_at"), "null");
+  EXPECT_TRUE(contains(get(waiting.path("/events")).body, "suspension_escalated"));
+  EXPECT_EQ(effect(waiting), "resume_condition_satisfied") << "late, and not too late";
 }
 
 // ---- suspensions ----
@@ -225,6 +266,7 @@ TEST_P(HttpWaitpoints, AreShownWithTheirSuspension) {
   ASSERT_EQ(seen.size("/signals"), 1u);
   EXPECT_EQ(seen.at("/signals/0/signal_name"), "other");
   EXPECT_EQ(seen.at("/signals/0/payload"), R"({"n":1})");
+  EXPECT_EQ(seen.at("/signals/0/observed_effect"), "no_op");
   EXPECT_FALSE(contains(seen.body, waiting.token)) << "never the token";
   EXPECT_EQ(get(suspended().path("/suspension")).at("/timeout_at"), "null");
 }
@@ -240,6 +282,41 @@ TEST_P(HttpWaitpoints, AreNotShownWhenNothingIsSuspended) {
   EXPECT_EQ(said(get(std::string(kNobody) + "/suspension")), "404 not found: execution");
 }
 
+TEST_P(HttpWaitpoints, AreListedWithAllSuspensions) {
+  EXPECT_EQ(get("/v1/suspensions").body, R"({"suspensions":[],"next_cursor":null})");
+  std::vector<Waiting> all;
+  for (int i = 0; i < 3; ++i) all.push_back(suspended(under(any()) + R"(,"timeout_ms":3600000)"));
+  deliver(suspended());
+  const auto first = get("/v1/suspensions?limit=2");
+  EXPECT_EQ(first.status, 200);
+  EXPECT_EQ(first.keys(), (Names{"next_cursor", "suspensions"}));
+  ASSERT_EQ(first.size("/suspensions"), 2u);
+  EXPECT_EQ(first.keys("/suspensions/0"), (Names{"execution_id", "lane_id", "namespace", "reason_code",
+                                                 "suspended_at", "timeout_at", "waitpoint_ids"}));
+  EXPECT_EQ(first.at("/suspensions/0/lane_id"), "default");
+  EXPECT_EQ(first.at("/suspensions/0/namespace"), "");
+  EXPECT_EQ(first.at("/suspensions/0/reason_code"), "waiting_for_signal");
+  EXPECT_GT(std::stoll(first.at("/suspensions/0/timeout_at")),
+            std::stoll(first.at("/suspensions/0/suspended_at")));
+  const auto rest = get("/v1/suspensions?cursor=" + first.at("/next_cursor"));
+  ASSERT_EQ(rest.size("/suspensions"), 1u) << rest.body;
+  EXPECT_EQ(rest.at("/next_cursor"), "null");
+  std::set<std::string> ids{rest.at("/suspensions/0/execution_id")};
+  for (const auto* place : {"/suspensions/0", "/suspensions/1"}) {
+    ids.insert(first.at(std::string(place) + "/execution_id"));
+  }
+  for (const auto& each : all) {
+    EXPECT_TRUE(ids.contains(each.task.execution_id));
+    EXPECT_FALSE(contains(first.body + rest.body, each.token.substr(3 + 16))) << "never the token";
+  }
+  for (const auto* query : {"limit=0", "limit=1001", "limit=x", "cursor=x", "cursor=12", "cursor=12:",
+                            "cursor=:", "cursor=1x:%7Bfp:1%7D:22222222-2222-4222-8222-222222222222"}) {
+    const auto refused = get(std::string("/v1/suspensions?") + query);
+    EXPECT_EQ(refused.status, 400) << query;
+    EXPECT_EQ(refused.at("/code"), "invalid_input") << query;
+  }
+}
+
 // ---- operators ----
 
 TEST_P(HttpWaitpoints, AreClosedByAnOperator) {
@@ -250,6 +327,7 @@ TEST_P(HttpWaitpoints, AreClosedByAnOperator) {
             R"({"execution_id":")" + waiting.task.execution_id + R"(","public_state":"waiting"})");
   EXPECT_EQ(get(waiting.path("/pending-waitpoints")).body, "[]");
   EXPECT_EQ(deliver(waiting).status, 409) << "its token is of no use";
+  EXPECT_TRUE(contains(get(waiting.path("/events")).body, "looked at it")) << "it is on record";
   const auto claim = post("/v1/tasks/claim", R"({"worker_id":"w"})");
   EXPECT_EQ(claim.at("/tasks/0/claim"), "resumed");
   EXPECT_EQ(claim.size("/tasks/0/resume_signals"), 0u);
@@ -280,6 +358,45 @@ TEST_P(HttpSecrets, AreRotated) {
     EXPECT_EQ(rotated.body, R"({"rotated":1,"failed":[],"new_kid":"k2"})") << i;
   }
   EXPECT_EQ(suspended().token.substr(0, 3), "k2:");
+}
+
+// One at a time, by who may; it is on record, and the secret is not.
+TEST_P(HttpSecrets, AreRotatedOneAfterTheOther) {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  std::promise<void> recording;
+  std::promise<void> go_on;
+  serve({.token = "t", .audit_log = [&, wait = go_on.get_future().share()](const std::string& line) {
+           std::lock_guard lock(mutex);
+           lines.push_back(line);
+           if (lines.size() > 1) return;
+           recording.set_value();
+           wait.wait();
+         }});
+  const auto ask = [&](const std::string& kid, const std::string& token) {
+    std::vector<http::Header> headers{json_type()};
+    if (!token.empty()) headers.push_back({"authorization", "Bearer " + token});
+    return send({.method = "POST",
+                 .path = "/v1/admin/rotate-waitpoint-secret",
+                 .headers = std::move(headers),
+                 .body = R"({"new_kid":")" + kid + R"(","new_secret_hex":")" + kSecret + "\"}"});
+  };
+  EXPECT_EQ(ask("k2", "").status, 401);
+  EXPECT_EQ(ask("k2", "x").status, 401);
+  std::jthread first([&] { EXPECT_EQ(ask("k2", "t").status, 200); });
+  recording.get_future().wait();
+  const auto second = ask("k3", "t");
+  EXPECT_EQ(second.status, 429) << second.body;
+  EXPECT_EQ(second.at("/retryable"), "true");
+  go_on.set_value();
+  first.join();
+  EXPECT_EQ(ask(kSecret + ":", "t").status, 400);
+  serve({});  // the one before has said all
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0], R"({"log":"audit","event":"waitpoint_hmac_rotation_complete","new_kid":"k2",)"
+                      R"("total_partitions":1,"rotated":1,"failed_count":0})");
+  EXPECT_EQ(lines[1], R"({"log":"audit","event":"waitpoint_hmac_rotation_failed","new_kid":"<malformed>",)"
+                      R"("partition":0,"err":"invalid_kid"})");
 }
 
 TEST_P(HttpSecrets, KeepTheirName) {
