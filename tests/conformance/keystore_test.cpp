@@ -94,7 +94,7 @@ TEST_P(Secrets, SignAsTheSpecificationSays) {
   const auto tasks = engine.call(ClaimTasks{.worker_id = kWorker, .lease_ttl_ms = kLeaseTtl});
   auto request = suspension(tasks.value().at(0));
   request.waitpoints = {{.waitpoint_id = WaitpointId::parse("22222222-2222-4222-8222-222222222222")}};
-  const auto& token = engine.call(request).value().waitpoints.at(0).waitpoint_token;
+  const auto token = engine.call(request).value().waitpoints.at(0).waitpoint_token;
   EXPECT_EQ(token, "k1:e41c2c352a8be05f4c149b0a33954ab713e578e25a7cfde00eba6aa2c0c7bb69");
   const auto listed = engine.call(ListPendingWaitpoints{*id}).value().waitpoints.at(0);
   EXPECT_EQ(listed.token_fingerprint, "e41c2c352a8be05f");
