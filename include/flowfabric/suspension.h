@@ -116,7 +116,7 @@ struct SuspendExecution {
   SuspensionRequester requested_by{SuspensionRequester::worker};
   // Absent: as the execution's `suspension_policy` says, or never.
   std::optional<std::int64_t> timeout_at{};
-  std::optional<std::uint64_t> timeout_ms{};  // in place of `timeout_at`: from the store's now
+  std::optional<std::uint64_t> timeout_ms{};  // in its place: so long from now on, by the store's clock
   std::optional<TimeoutBehavior> timeout_behavior{};
   std::string timeout_signal_name{"timeout"};
   std::string continuation_metadata_pointer{};
@@ -266,6 +266,7 @@ struct WaitpointView {
   std::string token_fingerprint;
   std::uint32_t signal_count{};
   std::uint32_t matched_signal_count{};
+  std::string close_reason;  // empty: it is not closed
   bool operator==(const WaitpointView&) const = default;
 };
 struct WaitpointPage {
@@ -301,7 +302,7 @@ struct SuspensionView {
   SuspensionRequester requested_by{};
   std::int64_t suspended_at{};
   std::optional<std::int64_t> timeout_at;
-  TimeoutBehavior timeout_behavior{};
+  std::optional<TimeoutBehavior> timeout_behavior;  // absent: it was escalated, or cannot be
   ResumeCondition resume_condition;
   std::optional<std::int64_t> resume_delay_ms;
   std::string continuation_metadata_pointer;
@@ -324,8 +325,12 @@ struct DescribeSuspension {
 
 struct SuspendedEntry {
   ExecutionId execution_id;
+  std::string namespace_;
+  std::string lane_id;
   std::int64_t suspended_at_ms{};
-  SuspensionReason reason{};
+  std::optional<std::int64_t> timeout_at;
+  SuspensionReason reason{};  // `waiting_for_operator_review` also once it was escalated
+  std::vector<WaitpointId> waitpoint_ids;
   bool operator==(const SuspendedEntry&) const = default;
 };
 struct SuspendedPage {
@@ -333,36 +338,14 @@ struct SuspendedPage {
   std::optional<ExecutionId> next_cursor;
   bool operator==(const SuspendedPage&) const = default;
 };
-// The open suspensions of one partition, oldest first.
+// The open suspensions, oldest first.
 struct ListSuspended {
   using Answer = SuspendedPage;
-  std::uint16_t partition{};
+  std::optional<std::uint16_t> partition{};  // absent: of all
   std::optional<ExecutionId> cursor{};
+  // When that one was suspended, as it was listed; absent: as its record says now.
+  std::optional<std::int64_t> cursor_suspended_at_ms{};
   std::uint32_t limit{100};
-};
-
-struct SuspensionSummary {
-  ExecutionId execution_id;
-  std::string namespace_;
-  std::string lane_id;
-  SuspensionReason reason_code{};
-  std::int64_t suspended_at{};
-  std::optional<std::int64_t> timeout_at;
-  std::vector<WaitpointId> waitpoint_ids;
-  bool operator==(const SuspensionSummary&) const = default;
-};
-struct SuspensionPage {
-  std::vector<SuspensionSummary> suspensions;
-  std::optional<std::string> next_cursor;
-  bool operator==(const SuspensionPage&) const = default;
-};
-// What is suspended anywhere: the oldest executions first.
-struct ListSuspensions {
-  using Answer = SuspensionPage;
-  std::optional<std::string> namespace_{};
-  std::optional<std::string> lane_id{};
-  std::string cursor{};
-  std::uint32_t limit{50};  // 1–1 000
 };
 
 struct SignalEventView {

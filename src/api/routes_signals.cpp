@@ -1,6 +1,8 @@
 // Suspension: waitpoints and their tokens, signals, what is suspended, and the secrets that sign tokens.
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "api/routes.h"
 #include "api/shapes.h"
 #include "model/condition_json.h"
@@ -156,10 +158,7 @@ void read_suspension(const CallPtr& call) {
     out.field("attempt_index", suspension.attempt_index)
         .field("suspended_at", suspension.suspended_at)
         .field("timeout_at", suspension.timeout_at);
-    // Escalating, it has done what it does once there is no timeout any more.
-    const bool escalated = suspension.timeout_behavior == TimeoutBehavior::escalate && !suspension.timeout_at;
-    write_word(out, "timeout_behavior",
-               escalated ? std::nullopt : std::optional(suspension.timeout_behavior));
+    write_word(out, "timeout_behavior", suspension.timeout_behavior);
     out.key("resume_condition").raw(to_json(suspension.resume_condition));
     out.field("satisfied", suspension.satisfied)
         .field("last_signal_at", suspension.last_signal_at)
@@ -174,26 +173,42 @@ void read_suspension(const CallPtr& call) {
   });
 }
 
+// "<when it was suspended>:<execution id>": what is listed next does not depend on what becomes of that one.
+void read_cursor(const std::string& cursor, ListSuspended& request) {
+  const auto colon = std::min(cursor.find(':'), cursor.size());
+  std::int64_t suspended_at = 0;
+  const auto [end, failure] = std::from_chars(cursor.data(), cursor.data() + colon, suspended_at);
+  request.cursor = ExecutionId::parse(cursor.substr(std::min(colon + 1, cursor.size())));
+  request.cursor_suspended_at_ms = suspended_at;
+  if (failure != std::errc() || end != cursor.data() + colon || !request.cursor) {
+    refuse_input("cursor: not one of this list");
+  }
+}
+
 void list_suspensions(const CallPtr& call) {
-  ListSuspensions request{.namespace_ = call->query.text("namespace"),
-                          .lane_id = call->query.text("lane"),
-                          .cursor = call->query.text("cursor").value_or(""),
-                          .limit = read_limit(call->query, 50, 1, 1000)};
-  call->read(std::move(request), [](Call& self, const SuspensionPage& page) {
+  ListSuspended request;
+  request.limit = read_limit(call->query, 100, 1, 1000);
+  const auto cursor = call->query.text("cursor").value_or("");
+  if (!cursor.empty()) read_cursor(cursor, request);
+  call->read(request, [](Call& self, const SuspendedPage& page) {
     JsonWriter out;
     out.object().key("suspensions").array();
-    for (const auto& suspension : page.suspensions) {
+    for (const auto& each : page.suspended) {
       out.object()
-          .field("execution_id", suspension.execution_id)
-          .field("namespace", suspension.namespace_)
-          .field("lane_id", suspension.lane_id);
-      write_word(out, "reason_code", suspension.reason_code);
-      out.field("suspended_at", suspension.suspended_at)
-          .field("timeout_at", suspension.timeout_at)
-          .field("waitpoint_ids", suspension.waitpoint_ids)
+          .field("execution_id", each.execution_id)
+          .field("namespace", each.namespace_)
+          .field("lane_id", each.lane_id);
+      write_word(out, "reason_code", each.reason);
+      out.field("suspended_at", each.suspended_at_ms)
+          .field("timeout_at", each.timeout_at)
+          .field("waitpoint_ids", each.waitpoint_ids)
           .end();
     }
-    self.reply(200, out.end().field("next_cursor", page.next_cursor).end().take());
+    std::optional<std::string> next;
+    if (page.next_cursor) {
+      next = fmt::format("{}:{}", page.suspended.back().suspended_at_ms, page.next_cursor->to_string());
+    }
+    self.reply(200, out.end().field("next_cursor", next).end().take());
   });
 }
 
@@ -268,8 +283,8 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/executions/{id}/approve", "deliver_approval_signal", Body::json, kSmallBody, approve},
     {"POST", "/v1/executions/{id}/waitpoints/{waitpoint_id}/close", "close_waitpoint", Body::json_if_any,
      kSmallBody, close_waitpoint},
-    {"GET", "/v1/suspensions", "list_suspensions", Body::none, kSmallBody, list_suspensions},
     {"GET", "/v1/executions/{id}/suspension", "describe_suspension", Body::none, kSmallBody, read_suspension},
+    {"GET", "/v1/suspensions", "list_suspensions", Body::none, kSmallBody, list_suspensions},
     {"POST", "/v1/executions/{id}/resume", "resume_execution", Body::json_if_any, kSmallBody, resume},
     {"POST", "/v1/admin/rotate-waitpoint-secret", "rotate_waitpoint_secret", Body::json, kSmallBody, rotate},
 };

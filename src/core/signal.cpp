@@ -6,6 +6,7 @@
 #include "core/lease.h"
 #include "core/suspension.h"
 #include "core/transition.h"
+#include "core/waitpoint.h"
 #include "model/waitpoint_token.h"
 
 namespace flowfabric::core {
@@ -51,12 +52,8 @@ Result<void> check_open(const Execution& execution, const Waitpoint& waitpoint, 
   if (phase == LifecyclePhase::terminal) {
     return fail_with(ErrorCode::target_not_signalable, "", "The execution has ended.");
   }
-  if (waitpoint.state == WaitpointState::pending) {
-    const bool expired = waitpoint.expires_at_ms && *waitpoint.expires_at_ms <= at.now_ms;
-    if (expired) return waitpoint_closed();
-    return {};
-  }
-  if (waitpoint.state == WaitpointState::active) return {};
+  if (has_expired(waitpoint, at.now_ms)) return waitpoint_closed();
+  if (waitpoint.state != WaitpointState::closed) return {};
   if (phase == LifecyclePhase::suspended || !waitpoint.activated_at_ms) return waitpoint_closed();
   return fail_with(ErrorCode::target_not_signalable, "", "The execution has been resumed already.");
 }

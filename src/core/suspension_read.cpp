@@ -1,5 +1,6 @@
 #include "core/suspension_read.h"
 
+#include "core/suspension.h"
 #include "model/waitpoint_token.h"
 
 namespace flowfabric::core {
@@ -17,11 +18,14 @@ WaitpointView view(const Waitpoint& waitpoint) {
           .token_kid = parts ? std::string(parts->kid) : "",
           .token_fingerprint = token_fingerprint(waitpoint.token),
           .signal_count = waitpoint.signal_count,
-          .matched_signal_count = waitpoint.matched_signal_count};
+          .matched_signal_count = waitpoint.matched_signal_count,
+          .close_reason = waitpoint.close_reason};
 }
 
 SuspensionView view(const Suspension& suspension) {
   const auto& details = suspension.details;
+  // It has done what it does, once there is no timeout any more.
+  const bool escalated = details.timeout_behavior == TimeoutBehavior::escalate && !details.timeout_at_ms;
   return {.suspension_id = details.suspension_id.value_or(SuspensionId{}),
           .execution_id = suspension.owner(),
           .attempt_index = details.attempt_index,
@@ -29,7 +33,7 @@ SuspensionView view(const Suspension& suspension) {
           .requested_by = details.requested_by,
           .suspended_at = details.suspended_at_ms,
           .timeout_at = details.timeout_at_ms,
-          .timeout_behavior = details.timeout_behavior,
+          .timeout_behavior = escalated ? std::nullopt : std::optional(details.timeout_behavior),
           .resume_condition = details.resume_condition,
           .resume_delay_ms = details.resume_delay_ms,
           .continuation_metadata_pointer = details.continuation_metadata_pointer,
@@ -42,6 +46,21 @@ SuspensionView view(const Suspension& suspension) {
           .closer_signal_id = std::nullopt,
           .waitpoints = {},
           .signals = {}};
+}
+
+SuspendedEntry entry_of(const Suspension& suspension, const Execution& execution) {
+  const auto& details = suspension.details;
+  SuspendedEntry entry{.execution_id = suspension.owner(),
+                       .namespace_ = execution.namespace_,
+                       .lane_id = execution.lane_id,
+                       .suspended_at_ms = details.suspended_at_ms,
+                       .timeout_at = details.timeout_at_ms,
+                       .reason = details.reason_code,
+                       .waitpoint_ids = {}};
+  for (const auto& key : waitpoints_of(suspension.owner(), details)) {
+    entry.waitpoint_ids.push_back(key.waitpoint_id);
+  }
+  return entry;
 }
 
 }  // namespace flowfabric::core

@@ -8,5 +8,6 @@ namespace flowfabric::core {
 WaitpointView view(const Waitpoint& waitpoint);
 // Without its waitpoints and signals.
 SuspensionView view(const Suspension& suspension);
+SuspendedEntry entry_of(const Suspension& suspension, const Execution& execution);
 
 }  // namespace flowfabric::core

@@ -182,6 +182,12 @@ struct OpenWaitpoints {
   ExecutionId of;
   auto operator<=>(const OpenWaitpoints&) const = default;
 };
+// Waitpoints with this id: one, unless two executions were given the same at the same moment.
+struct WaitpointsNamed {
+  using Found = WaitpointRecordKey;
+  WaitpointId waitpoint_id;
+  auto operator<=>(const WaitpointsNamed&) const = default;
+};
 // Secrets that no new token is signed with.
 struct RetiredSecrets {
   using Found = HmacKeyKey;
@@ -220,9 +226,9 @@ struct SpendingOf {
   std::uint32_t limit{};
   auto operator<=>(const SpendingOf&) const = default;
 };
-using Questions =
-    boost::mp11::mp_list<BlockedOn, WindowOf, SlotsOf, SpendingOf, OpenWaitpoints, RetiredSecrets, WorkersOf,
-                         BlockedOnRoute, EdgesFrom, EdgesInto, Descendants, MembersOf, OwedCancels>;
+using Questions = boost::mp11::mp_list<BlockedOn, WindowOf, SlotsOf, SpendingOf, OpenWaitpoints,
+                                       WaitpointsNamed, RetiredSecrets, WorkersOf, BlockedOnRoute, EdgesFrom,
+                                       EdgesInto, Descendants, MembersOf, OwedCancels>;
 
 class Unit {
  public:

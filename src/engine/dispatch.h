@@ -26,6 +26,7 @@
 #include "core/suspend.h"
 #include "core/suspension.h"
 #include "core/tags.h"
+#include "core/waitpoint.h"
 #include "core/worker.h"
 
 namespace flowfabric::engine {

@@ -217,6 +217,10 @@ ListResult list(store::Session& session, core::Unit& unit, const ListQuery& quer
   return result;
 }
 
+namespace {
+
+// Refuses a limit that is none, and a filter or a cursor that cannot be; puts the cursor's place into the
+// query.
 Result<void> check_page(ListQuery& query, const std::string& cursor) {
   if (auto ok = check_limit(query.limit, 1, kMaxPage); !ok) return ok;
   if (auto ok = core::check_filter(query.filter); !ok) return ok;
@@ -226,6 +230,8 @@ Result<void> check_page(ListQuery& query, const std::string& cursor) {
   query.after = *position;
   return {};
 }
+
+}  // namespace
 
 Result<ExecutionPage> answer(Readers& readers, const ListExecutions& request) {
   ListQuery query{request.filter, request.order, std::nullopt, request.limit};

@@ -21,9 +21,6 @@ struct ListResult {
   std::optional<core::ListPosition> next;                       // absent: there is no more
 };
 ListResult list(store::Session& session, core::Unit& unit, const ListQuery& query);
-// Refuses a limit that is none, and a filter or a cursor that cannot be; puts the cursor's place into the
-// query.
-Result<void> check_page(ListQuery& query, const std::string& cursor);
 
 Result<ExecutionPage> answer(Readers& readers, const ListExecutions& request);
 Result<PartitionPage> answer(Readers& readers, const ListPartition& request);

@@ -7,7 +7,7 @@
 #include "core/signal.h"
 #include "core/suspension.h"
 #include "core/suspension_read.h"
-#include "engine/listing.h"
+#include "core/waitpoint.h"
 
 namespace flowfabric::engine {
 
@@ -86,6 +86,7 @@ Result<std::optional<std::string>> answer(Readers& readers, const ReadWaitpointT
     const auto* waitpoint =
         reading.find<Waitpoint>(core::waitpoint_key(request.execution_id, request.waitpoint_id));
     if (!waitpoint || waitpoint->state == WaitpointState::closed) return std::nullopt;
+    if (core::has_expired(*waitpoint, reading.now_ms)) return std::nullopt;
     if (has_ended(reading, request.execution_id)) return std::nullopt;
     return waitpoint->token;
   });
@@ -129,59 +130,31 @@ Result<SuspensionView> answer(Readers& readers, const DescribeSuspension& reques
 }
 
 Result<SuspendedPage> answer(Readers& readers, const ListSuspended& request) {
+  const auto last = static_cast<std::uint16_t>(readers.partitions().flow - 1);
   return readers.read([&](Reading& reading) -> Result<SuspendedPage> {
     SuspendedPage page;
     if (request.limit == 0) return page;
     const std::size_t limit = std::min(request.limit, kMaxPage);
-    store::SuspendedScan scan{.partition_key = request.partition, .limit = limit + 1};
+    store::SuspendedScan scan{.first_partition = request.partition.value_or(0),
+                              .last_partition = request.partition.value_or(last),
+                              .limit = limit + 1};
     if (request.cursor) {
       scan.after_id = request.cursor->uuid;
+      scan.after_ms = request.cursor_suspended_at_ms;
       const auto* seen = reading.find<Suspension>(core::suspension_key(*request.cursor));
-      if (seen) scan.after_ms = seen->details.suspended_at_ms;
+      if (seen && !scan.after_ms) scan.after_ms = seen->details.suspended_at_ms;
     }
     auto keys = reading.session.suspended(scan);
     const bool more = keys.size() > limit;
     if (more) keys.resize(limit);
+    for (const auto& key : keys) reading.unit.want<Execution>({key.partition_key, key.execution_id});
     load_all<Suspension>(reading, keys);
     for (const auto& key : keys) {
       const auto* found = reading.unit.find<Suspension>(key);
-      if (!found) continue;
-      page.suspended.push_back({found->owner(), found->details.suspended_at_ms, found->details.reason_code});
+      const auto* execution = reading.unit.find<Execution>({key.partition_key, key.execution_id});
+      if (found && execution) page.suspended.push_back(core::entry_of(*found, *execution));
     }
-    if (more) page.next_cursor = page.suspended.back().execution_id;
-    return page;
-  });
-}
-
-Result<SuspensionPage> answer(Readers& readers, const ListSuspensions& request) {
-  ListQuery query{.filter = {.lane_id = request.lane_id,
-                             .states = {PublicState::suspended},
-                             .namespace_ = request.namespace_},
-                  .order = ListOrder::oldest,
-                  .after = std::nullopt,
-                  .limit = request.limit};
-  if (auto ok = check_page(query, request.cursor); !ok) return std::unexpected(ok.error());
-  return readers.read([&](Reading& reading) -> Result<SuspensionPage> {
-    const auto listed = list(reading.session, reading.unit, query);
-    std::vector<SuspensionKey> keys;
-    for (const auto& [execution, group] : listed.found) keys.push_back(core::suspension_key(execution.key()));
-    load_all<Suspension>(reading, keys);
-    SuspensionPage page;
-    for (const auto& [execution, group] : listed.found) {
-      const auto* row = reading.unit.find<Suspension>(core::suspension_key(execution.key()));
-      if (!row) continue;
-      auto& entry =
-          page.suspensions.emplace_back(SuspensionSummary{.execution_id = execution.key(),
-                                                          .namespace_ = execution.namespace_,
-                                                          .lane_id = execution.lane_id,
-                                                          .reason_code = row->details.reason_code,
-                                                          .suspended_at = row->details.suspended_at_ms,
-                                                          .timeout_at = row->details.timeout_at_ms});
-      for (const auto& key : core::waitpoints_of(execution.key(), row->details)) {
-        entry.waitpoint_ids.push_back(key.waitpoint_id);
-      }
-    }
-    if (listed.next) page.next_cursor = core::cursor_of(*listed.next, query.order);
+    if (more && !page.suspended.empty()) page.next_cursor = page.suspended.back().execution_id;
     return page;
   });
 }

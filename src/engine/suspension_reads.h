@@ -10,7 +10,6 @@ Result<WaitpointPage> answer(Readers& readers, const ListPendingWaitpoints& requ
 Result<std::optional<std::string>> answer(Readers& readers, const ReadWaitpointToken& request);
 Result<SuspensionView> answer(Readers& readers, const DescribeSuspension& request);
 Result<SuspendedPage> answer(Readers& readers, const ListSuspended& request);
-Result<SuspensionPage> answer(Readers& readers, const ListSuspensions& request);
 Result<std::vector<ResumeSignal>> answer(Readers& readers, const ObserveSignals& request);
 
 }  // namespace flowfabric::engine

@@ -74,9 +74,10 @@ struct FlowCounts {
   std::map<PublicState, std::int64_t> by_state;  // of its members
   std::int64_t without_harm{};                   // of them, cancelled for one of the reasons given
 };
-// Open suspensions of a partition, oldest first.
+// Open suspensions of some partitions, oldest first.
 struct SuspendedScan {
-  std::uint16_t partition_key{};
+  std::uint16_t first_partition{};
+  std::uint16_t last_partition{};
   std::optional<std::int64_t> after_ms;  // of the one that was seen last
   std::optional<Uuid> after_id;          // alone: whatever is above it
   std::size_t limit{};

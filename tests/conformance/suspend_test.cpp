@@ -290,6 +290,22 @@ TEST_P(Suspend, NeverUsesAnIdAgain) {
   expect_refused(request, ErrorCode::waitpoint_already_exists);
 }
 
+TEST_P(Suspend, NeverUsesAnIdOfAnotherExecution) {
+  const auto pending = make_waitpoint(running()).waitpoint_id;
+  suspend_new();
+  const auto active = waitpoint().waitpoint_id;
+  const auto task = running();
+  for (const auto& used : {pending, active}) {
+    auto request = suspension(task);
+    request.waitpoints = {{.waitpoint_id = used}};
+    expect_refused(request, ErrorCode::waitpoint_already_exists);
+  }
+  auto request = suspension(task);
+  request.waitpoints = {{.waitpoint_id = WaitpointId{active.uuid}}};
+  request.waitpoints[0].waitpoint_id->uuid.bytes[8] ^= 1;
+  EXPECT_EQ(suspend(request).waitpoints[0].waitpoint_id, request.waitpoints[0].waitpoint_id);
+}
+
 // ---- timeouts ----
 
 TEST_P(Suspend, ATimeoutMayBeAMomentAgo) {
@@ -300,6 +316,22 @@ TEST_P(Suspend, ATimeoutMayBeAMomentAgo) {
   suspend(request);
   run_due();
   EXPECT_EQ(now_in().public_state, PublicState::failed);
+}
+
+TEST_P(Suspend, ATimeoutMayBeALengthOfTime) {
+  auto request = suspension(running());
+  request.timeout_ms = 1500;
+  request.timeout_at = now() + 1500;
+  expect_refused(request, ErrorCode::invalid_input);
+  request.timeout_at.reset();
+  suspend(request);
+  EXPECT_EQ(seen().timeout_at, now() + 1500) << "by the store's clock";
+  advance(1500);
+  EXPECT_EQ(now_in().public_state, PublicState::failed);
+  request = suspension(running(), {TimeoutOnly{}});
+  request.timeout_ms = std::numeric_limits<std::uint64_t>::max();
+  suspend(request);
+  EXPECT_EQ(seen().timeout_at, std::numeric_limits<std::int64_t>::max());
 }
 
 TEST_P(Suspend, TakesTheTimeoutOfThePolicy) {

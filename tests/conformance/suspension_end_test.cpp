@@ -21,7 +21,10 @@ class SuspensionEnds : public SuspensionTest {
     EXPECT_TRUE(view.closed_at);
     EXPECT_EQ(view.close_reason, reason);
     EXPECT_TRUE(view.satisfied.empty());
-    for (const auto& each : view.waitpoints) EXPECT_EQ(each.state, WaitpointState::closed);
+    for (const auto& each : view.waitpoints) {
+      EXPECT_EQ(each.state, WaitpointState::closed);
+      EXPECT_EQ(each.close_reason, reason);
+    }
     EXPECT_TRUE(must(ListPendingWaitpoints{id()}).waitpoints.empty());
   }
 };
@@ -159,10 +162,11 @@ TEST_P(SuspensionEnds, NotByATimeoutThatEscalates) {
   EXPECT_EQ(describe(id()).blocking_detail, "suspension escalated: timeout at " + std::to_string(due));
   EXPECT_EQ(seen().reason_code, SuspensionReason::waiting_for_operator_review);
   EXPECT_EQ(seen().timeout_at, std::nullopt);
-  EXPECT_EQ(seen().timeout_behavior, TimeoutBehavior::escalate) << "and it has done so";
+  EXPECT_EQ(seen().timeout_behavior, std::nullopt);
   EXPECT_EQ(seen().waitpoints[0].expires_at, std::nullopt);
   const auto listed = must(ListSuspended{id().partition}).suspended.at(0);
   EXPECT_EQ(listed.reason, SuspensionReason::waiting_for_operator_review);
+  EXPECT_EQ(listed.timeout_at, std::nullopt);
   const auto events = must(ReadOperatorEvents{});
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].type, OperatorEventType::suspension_escalated);

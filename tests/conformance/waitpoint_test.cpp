@@ -104,6 +104,7 @@ TEST_P(Waitpoints, Expire) {
   tick(1000);
   expect_refused(on(made, single("k")), ErrorCode::pending_waitpoint_expired);
   expect_refused(signal(made), ErrorCode::waitpoint_closed);
+  EXPECT_EQ(must(ReadWaitpointToken{task.execution_id, made.waitpoint_id}), std::nullopt);
   run_due();
   EXPECT_TRUE(must(ListPendingWaitpoints{task.execution_id}).waitpoints.empty());
   expect_refused(on(made, single("k")), ErrorCode::waitpoint_not_pending);
@@ -143,7 +144,7 @@ TEST_P(Waitpoints, BelongToTheirExecution) {
   const auto other = running();
   request.execution_id = other.execution_id;
   request.fence = other.fence;
-  expect_refused(request, ErrorCode::waitpoint_not_found);
+  expect_refused(request, ErrorCode::invalid_waitpoint_for_execution);
   EXPECT_EQ(must(ReadWaitpointToken{other.execution_id, made.waitpoint_id}), std::nullopt);
 }
 
@@ -217,6 +218,44 @@ TEST_P(Waitpoints, WhoIsSuspendedIsListed) {
             std::vector{all[2]});
   EXPECT_TRUE(must(ListSuspended{.partition = partition, .limit = 0}).suspended.empty());
   EXPECT_EQ(ids(must(ListSuspended{partition})), (std::vector{all[0], all[2]}));
+}
+
+// Of all partitions, in the order in which they were suspended.
+TEST_P(Waitpoints, WhoIsSuspendedIsListedWhereverItIs) {
+  std::vector<ExecutionId> all;
+  for (const std::uint16_t partition : {200, 3, 255, 0, 77}) {
+    const ExecutionId wanted{partition, Uuid{{static_cast<std::uint8_t>(partition), 1}}};
+    create({.execution_id = wanted, .namespace_ = "acme", .lane_id = "reviews"});
+    auto request = suspension(claim_one({.lanes = {"reviews"}}), all_of({single("a"), single("b")}));
+    request.timeout_at = now() + kHour;
+    request.reason_code = SuspensionReason::waiting_for_approval;
+    suspend(request);
+    all.push_back(id());
+    tick(1);
+  }
+  std::vector<ExecutionId> listed;
+  ListSuspended request{.limit = 2};
+  for (bool more = true; more;) {
+    const auto page = must(request);
+    for (const auto& each : page.suspended) listed.push_back(each.execution_id);
+    more = page.next_cursor.has_value();
+    request.cursor = page.next_cursor;
+    request.cursor_suspended_at_ms = page.suspended.back().suspended_at_ms;
+    // Where the list goes on does not depend on what has become of the last one.
+    if (listed.size() == 2) {
+      must(ResumeExecution{all[1]});
+      suspend(suspension(claim_one({.lanes = {"reviews"}})));
+    }
+  }
+  all.push_back(all[1]);
+  EXPECT_EQ(listed, all);
+  const auto entry = must(ListSuspended{.limit = 1}).suspended.at(0);
+  EXPECT_EQ(entry.namespace_, "acme");
+  EXPECT_EQ(entry.lane_id, "reviews");
+  EXPECT_EQ(entry.reason, SuspensionReason::waiting_for_approval);
+  EXPECT_EQ(entry.timeout_at, entry.suspended_at_ms + kHour);
+  EXPECT_EQ(entry.waitpoint_ids.size(), 2u);
+  EXPECT_EQ(must(ListSuspended{.partition = 77}).suspended.size(), 1u);
 }
 
 }  // namespace

@@ -79,10 +79,13 @@ TEST_F(PostgresMigrate, SeveralAtOnceDoItOnce) {
     applied += answer->find("applied") != std::string::npos ? 1 : 0;
   }
   EXPECT_EQ(applied, 1);
-  EXPECT_EQ(
-      server_.query("select version, name from ff_migration_annotation", "jobs"),
-      (PostgresConnection::Rows{
-          {"1", "foundations"}, {"2", "flows"}, {"3", "suspension"}, {"4", "limits"}, {"5", "streams"}}));
+  EXPECT_EQ(server_.query("select version, name from ff_migration_annotation", "jobs"),
+            (PostgresConnection::Rows{{"1", "foundations"},
+                                      {"2", "flows"},
+                                      {"3", "suspension"},
+                                      {"4", "limits"},
+                                      {"5", "streams"},
+                                      {"6", "waitpoint ids"}}));
   expect_works(url);
 }
 

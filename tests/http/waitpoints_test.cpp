@@ -2,6 +2,7 @@
 // §7, §9, §11; 09 §1, §5).
 #include <future>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "suspension_support.h"
@@ -199,7 +200,7 @@ TEST_P(HttpWaitpoints, AreNeededBySuspending) {
 TEST_P(HttpWaitpoints, MayLastForMonths) {
   const auto waiting = suspended(under(any()) + R"(,"timeout_ms":15552000000)");
   const auto seen = get(waiting.path("/suspension"));
-  EXPECT_GT(std::stoll(seen.at("/timeout_at")) - std::stoll(seen.at("/suspended_at")), 15'551'000'000);
+  EXPECT_EQ(std::stoll(seen.at("/timeout_at")) - std::stoll(seen.at("/suspended_at")), 15'552'000'000);
 }
 
 TEST_P(HttpWaitpoints, EndWithTheirTime) {
@@ -234,6 +235,10 @@ TEST_P(HttpWaitpoints, AreHandedToAnOperator) {
   EXPECT_EQ(execution.at("/public_state"), "suspended");
   EXPECT_EQ(execution.at("/state_vector/blocking_reason"), "paused_by_operator");
   EXPECT_TRUE(contains(execution.at("/blocking_detail"), "suspension escalated: timeout at "));
+  const auto listed = get("/v1/suspensions");
+  EXPECT_EQ(listed.at("/suspensions/0/execution_id"), waiting.task.execution_id);
+  EXPECT_EQ(listed.at("/suspensions/0/reason_code"), "waiting_for_operator_review");
+  EXPECT_EQ(listed.at("/suspensions/0/timeout_at"), "null");
   EXPECT_TRUE(contains(get(waiting.path("/events")).body, "suspension_escalated"));
   EXPECT_EQ(effect(waiting), "resume_condition_satisfied") << "late, and not too late";
 }
@@ -275,6 +280,41 @@ TEST_P(HttpWaitpoints, AreNotShownWhenNothingIsSuspended) {
     EXPECT_EQ(missing.at("/code"), "suspension_not_found");
   }
   EXPECT_EQ(said(get(std::string(kNobody) + "/suspension")), "404 not found: execution");
+}
+
+TEST_P(HttpWaitpoints, AreListedWithAllSuspensions) {
+  EXPECT_EQ(get("/v1/suspensions").body, R"({"suspensions":[],"next_cursor":null})");
+  std::vector<Waiting> all;
+  for (int i = 0; i < 3; ++i) all.push_back(suspended(under(any()) + R"(,"timeout_ms":3600000)"));
+  deliver(suspended());
+  const auto first = get("/v1/suspensions?limit=2");
+  EXPECT_EQ(first.status, 200);
+  EXPECT_EQ(first.keys(), (Names{"next_cursor", "suspensions"}));
+  ASSERT_EQ(first.size("/suspensions"), 2u);
+  EXPECT_EQ(first.keys("/suspensions/0"), (Names{"execution_id", "lane_id", "namespace", "reason_code",
+                                                 "suspended_at", "timeout_at", "waitpoint_ids"}));
+  EXPECT_EQ(first.at("/suspensions/0/lane_id"), "default");
+  EXPECT_EQ(first.at("/suspensions/0/namespace"), "");
+  EXPECT_EQ(first.at("/suspensions/0/reason_code"), "waiting_for_signal");
+  EXPECT_GT(std::stoll(first.at("/suspensions/0/timeout_at")),
+            std::stoll(first.at("/suspensions/0/suspended_at")));
+  const auto rest = get("/v1/suspensions?cursor=" + first.at("/next_cursor"));
+  ASSERT_EQ(rest.size("/suspensions"), 1u) << rest.body;
+  EXPECT_EQ(rest.at("/next_cursor"), "null");
+  std::set<std::string> ids{rest.at("/suspensions/0/execution_id")};
+  for (const auto* place : {"/suspensions/0", "/suspensions/1"}) {
+    ids.insert(first.at(std::string(place) + "/execution_id"));
+  }
+  for (const auto& each : all) {
+    EXPECT_TRUE(ids.contains(each.task.execution_id));
+    EXPECT_FALSE(contains(first.body + rest.body, each.token.substr(3 + 16))) << "never the token";
+  }
+  for (const auto* query : {"limit=0", "limit=1001", "limit=x", "cursor=x", "cursor=12", "cursor=12:",
+                            "cursor=:", "cursor=1x:%7Bfp:1%7D:22222222-2222-4222-8222-222222222222"}) {
+    const auto refused = get(std::string("/v1/suspensions?") + query);
+    EXPECT_EQ(refused.status, 400) << query;
+    EXPECT_EQ(refused.at("/code"), "invalid_input") << query;
+  }
 }
 
 // ---- operators ----

@@ -206,6 +206,7 @@ class SuspensionCallers {
   void use(SuspendExecution& request, const TokenedWaitpoint& waitpoint) {
     request.resume_condition = condition(2, {waitpoint.waitpoint_key});
     request.waitpoints = {{.waitpoint_id = waitpoint.waitpoint_id, .use_pending = true}};
+    if (dice_.chance(2)) request.waitpoints.front().waitpoint_id = WaitpointId{dice_.uuid(now_)};
     if (dice_.chance(3)) request.waitpoints.push_back({.waitpoint_key = "b"});
   }
   // Mostly one of this execution.

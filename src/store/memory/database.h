@@ -48,6 +48,7 @@ struct Database {
   ByAge flows_by_age;
   std::map<ExecutionId, std::set<EdgeKey>> edges_from;
   std::map<ExecutionId, std::set<EdgeKey>> edges_into;
+  std::set<std::pair<WaitpointId, WaitpointRecordKey>> waitpoints_by_id;
 
   template <class Record>
   Table<Record>& table() {
@@ -96,6 +97,9 @@ struct Database {
     if constexpr (std::is_same_v<Record, Edge>) {
       update(edges_from[record->upstream()], record->key());
       update(edges_into[record->downstream()], record->key());
+    }
+    if constexpr (std::is_same_v<Record, Waitpoint>) {
+      update(waitpoints_by_id, std::pair(record->waitpoint_id, record->key()));
     }
     if constexpr (std::is_same_v<Record, Route>) update(lane_routes[record->lane_id], record->route_id);
   }

@@ -264,21 +264,21 @@ class MemorySession final : public Session {
   std::vector<Edge> edges_of(const FlowKey& flow) override { return all_of_flow<Edge>(flow); }
   std::vector<EdgeGroup> joins_of(const FlowKey& flow) override { return all_of_flow<EdgeGroup>(flow); }
   std::vector<SuspensionKey> suspended(const SuspendedScan& scan) override {
-    std::set<std::pair<std::int64_t, Uuid>> found;
+    std::map<std::pair<std::int64_t, Uuid>, SuspensionKey> found;
     const auto& table = database_->table<Suspension>();
-    for (auto it = table.lower_bound({scan.partition_key, {}});
-         it != table.end() && it->first.partition_key == scan.partition_key; ++it) {
+    for (auto it = table.lower_bound({scan.first_partition, {}});
+         it != table.end() && it->first.partition_key <= scan.last_partition; ++it) {
       const auto& details = it->second->details;
       const auto& id = it->first.execution_id;
       if (!details.suspension_id || details.closed_at_ms) continue;
       const bool behind =
           scan.after_ms ? std::pair(details.suspended_at_ms, id) > std::pair(*scan.after_ms, *scan.after_id)
                         : !scan.after_id || id > *scan.after_id;
-      if (behind) found.emplace(details.suspended_at_ms, id);
+      if (behind) found.emplace(std::pair(details.suspended_at_ms, id), it->first);
     }
     std::vector<SuspensionKey> keys;
-    for (const auto& [time, id] : found) {
-      if (keys.size() < scan.limit) keys.push_back({scan.partition_key, id});
+    for (const auto& [position, key] : found) {
+      if (keys.size() < scan.limit) keys.push_back(key);
     }
     return keys;
   }
@@ -401,6 +401,15 @@ class MemorySession final : public Session {
     for (auto it = rows.lower_bound({question.of.partition, question.of.uuid, {}});
          it != rows.end() && owner_of(it->first) == question.of; ++it) {
       if (it->second->state != WaitpointState::closed) found.push_back(it->first);
+    }
+    return found;
+  }
+  std::vector<WaitpointRecordKey> answer(const core::WaitpointsNamed& question) {
+    std::vector<WaitpointRecordKey> found;
+    const auto& all = database_->waitpoints_by_id;
+    for (auto it = all.lower_bound({question.waitpoint_id, {}});
+         it != all.end() && it->first == question.waitpoint_id; ++it) {
+      found.push_back(it->second);
     }
     return found;
   }

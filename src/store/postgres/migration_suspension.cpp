@@ -1,4 +1,4 @@
-// The tables of suspensions: one step of the schema (migrations.cpp).
+// The tables of suspensions: two steps of the schema (migrations.cpp).
 #include "store/postgres/schema.h"
 
 namespace flowfabric::store::postgres {
@@ -169,6 +169,11 @@ create table ff_signal_event (
   instance_tag text, -- of the execution
   tags jsonb -- of the execution
 );
+)sql";
+
+// The id of a waitpoint is never used again, by any execution.
+const char* const kWaitpointIdSchema = R"sql(
+create index ff_waitpoint_pending_id on ff_waitpoint_pending (waitpoint_id);
 )sql";
 
 }  // namespace flowfabric::store::postgres

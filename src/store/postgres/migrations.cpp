@@ -452,11 +452,10 @@ create index ff_dependency_dispatch_due on ff_dependency_dispatch (next_due_at_m
 }  // namespace
 
 const std::vector<Migration>& migrations() {
-  static const std::vector<Migration> all{{1, "foundations", kFoundations},
-                                          {2, "flows", kFlows},
-                                          {3, "suspension", kSuspensionSchema},
-                                          {4, "limits", kLimitSchema},
-                                          {5, "streams", kStreamSchema}};
+  static const std::vector<Migration> all{
+      {1, "foundations", kFoundations},     {2, "flows", kFlows},
+      {3, "suspension", kSuspensionSchema}, {4, "limits", kLimitSchema},
+      {5, "streams", kStreamSchema},        {6, "waitpoint ids", kWaitpointIdSchema}};
   return all;
 }
 

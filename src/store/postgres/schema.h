@@ -17,6 +17,7 @@ const std::vector<Migration>& migrations();
 extern const char* const kSuspensionSchema;
 extern const char* const kLimitSchema;
 extern const char* const kStreamSchema;
+extern const char* const kWaitpointIdSchema;
 
 // The statements of a migration, those that comment on its tables and columns included.
 std::vector<std::string> statements_of(const Migration& migration);

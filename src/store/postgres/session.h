@@ -102,6 +102,7 @@ class PostgresSession final : public Session {
   void post_answer(core::Unit& unit, const core::MembersOf& question);
   void post_answer(core::Unit& unit, const core::OwedCancels& question);
   void post_answer(core::Unit& unit, const core::OpenWaitpoints& question);
+  void post_answer(core::Unit& unit, const core::WaitpointsNamed& question);
   void post_answer(core::Unit& unit, const core::RetiredSecrets& question);
   void post_answer(core::Unit& unit, const core::BlockedOn& question);
   void post_answer(core::Unit& unit, const core::WindowOf& question);

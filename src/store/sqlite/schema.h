@@ -17,6 +17,7 @@ const std::vector<Migration>& migrations();
 extern const char* const kSuspensionSchema;
 extern const char* const kLimitSchema;
 extern const char* const kStreamSchema;
+extern const char* const kWaitpointIdSchema;
 
 // Refuses a file of another program before anything touches it.
 void check_file(const std::string& path);

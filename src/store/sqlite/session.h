@@ -123,6 +123,7 @@ class SqliteSession final : public Session {
   std::vector<core::MemberPhase> answer(const core::MembersOf& question);
   std::vector<ExecutionId> answer(const core::OwedCancels& question);
   std::vector<WaitpointRecordKey> answer(const core::OpenWaitpoints& question);
+  std::vector<WaitpointRecordKey> answer(const core::WaitpointsNamed& question);
   std::vector<HmacKeyKey> answer(const core::RetiredSecrets& question);
   std::vector<core::ListPosition> answer(const core::BlockedOn& question);
   std::vector<core::WindowEntry> answer(const core::WindowOf& question);
