@@ -183,18 +183,27 @@ TEST_F(Shutdown, UnderLoadLosesNothingAndLeavesNobodyWithoutAnAnswer) {
             completed.size());
 }
 
-// Connects and asks for much, and reads nothing of it.
+// Asks for more than fits between it and the server, and reads nothing of it.
 class Stubborn {
  public:
   explicit Stubborn(const std::string& url) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    Caller caller(url);
+    json::array executions;
+    for (int i = 0; i < 128; ++i)
+      executions.push_back({{"execution_kind", "k"}, {"input", std::string(100'000, 'x')}});
+    const auto much = json::serialize(json::object{{"executions", executions}});
+    if (!caller.ask(post("/v1/executions/bulk", much))) throw std::runtime_error("not submitted");
+
     sockaddr_in address{.sin_family = AF_INET};
     address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
       throw std::runtime_error("cannot connect");
-    std::string all;
-    for (int i = 0; i < 60; ++i) all += "GET /openapi.json HTTP/1.1\r\nhost: h\r\n\r\n";
-    if (::send(socket_, all.data(), all.size(), MSG_NOSIGNAL) < 0) throw std::runtime_error("cannot send");
+    const std::string claim = R"({"worker_id":"w","max_tasks":128})";
+    const auto request = "POST /v1/tasks/claim HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n" +
+                         ("content-length: " + std::to_string(claim.size())) + "\r\n\r\n" + claim;
+    if (::send(socket_, request.data(), request.size(), MSG_NOSIGNAL) < 0)
+      throw std::runtime_error("cannot send");
     // It is being answered.
     std::array<char, 1> byte{};
     if (recv(socket_, byte.data(), 1, MSG_PEEK) != 1) throw std::runtime_error("not answered");
