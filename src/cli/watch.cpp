@@ -174,9 +174,10 @@ Result<void> events(const EventOptions& options) {
     if (!batch) return std::unexpected(batch.error());
     for (const auto& event : batch->events) print(event, options.json);
     std::fflush(stdout);
-    const bool more = options.follow || !batch->events.empty();
+    // Where nothing was wanted, there may be more behind it.
+    const bool is_over = batch->events.empty() && batch->cursor == request->cursor;
     request->cursor = batch->cursor;
-    if (!more) return {};
+    if (is_over && !options.follow) return {};
   }
 }
 
