@@ -53,12 +53,13 @@ struct EventView {
 };
 struct EventBatch {
   std::vector<EventView> events;  // oldest first
-  std::string cursor;             // to go on with, also if there are none
+  // To go on with, also if there are none. It has moved then, if many were passed that are not asked for.
+  std::string cursor;
   bool operator==(const EventBatch&) const = default;
 };
 // What has happened after the cursor. If there is nothing, it waits until there is, or its time is up.
 // A cursor of an older day, whose events are gone, is refused with `stream_disconnected`; the error's detail
-// is the oldest cursor that there is, in base64.
+// is the oldest cursor that there is, in base64. One that this store has not given out is `invalid_input`.
 struct FollowEvents {
   using Answer = EventBatch;
   EventFamily family{};

@@ -13,8 +13,8 @@ namespace flowfabric {
 
 struct HistoryEntry {
   std::int64_t at{};
-  // created, attempt_started, attempt_resumed, suspended, signal, resumed, lease_lost, attempt_ended, an
-  // operator's event (priority_changed, replayed, …), ended
+  // created, attempt_started, attempt_resumed, suspended, signal, resumed, suspension_ended (with the
+  // execution), lease_lost, attempt_ended, an operator's event (priority_changed, replayed, …), ended
   std::string what;
   std::map<std::string, std::string> fields;
   bool operator==(const HistoryEntry&) const = default;

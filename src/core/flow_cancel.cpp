@@ -7,6 +7,7 @@
 #include "core/flow.h"
 #include "core/lease.h"
 #include "core/suspension.h"
+#include "core/tags.h"
 #include "core/transition.h"
 #include "model/text.h"
 
@@ -77,7 +78,7 @@ std::size_t begin_cancel(Unit& unit, Flow& flow, FlowState state, const std::str
                                         {"member_count", std::to_string(members.size())}},
                             .occurred_at_ms = at.now_ms,
                             .namespace_ = flow.namespace_,
-                            .instance_tag = "",
+                            .instance_tag = instance_tag(flow.tags),
                             .tags = flow.tags,
                             .lane_id = "",
                             .flow_id = flow.flow_id});

@@ -100,10 +100,13 @@ void tell_suspension(Story& story, const SuspensionDetails& details) {
   story.tell(details.suspended_at_ms, details.attempt_index, Place::suspended, "suspended",
              {{"suspension_id", id}, {"reason", std::string(enum_name(details.reason_code))}});
   if (!details.closed_at_ms) return;
-  story.tell(*details.closed_at_ms, details.attempt_index, Place::resumed, "resumed",
+  // It may also have ended with the execution, which does not go on.
+  const bool goes_on = details.resume_trigger != ResumeTrigger::none;
+  story.tell(*details.closed_at_ms, details.attempt_index, Place::resumed,
+             goes_on ? "resumed" : "suspension_ended",
              {{"suspension_id", id},
               {"close_reason", details.close_reason},
-              {"trigger", std::string(enum_name(details.resume_trigger))},
+              {"trigger", goes_on ? std::string(enum_name(details.resume_trigger)) : ""},
               {"requested_by", details.resume_requested_by}});
 }
 

@@ -39,8 +39,10 @@ Result<void> check_right_to_append(Unit& unit, const AppendFrame& request, const
   const bool is_current =
       !request.attempt_index || execution->attempt.attempt_index == *request.attempt_index;
   if (request.source != kWorker) {
-    // Who needs no lease still needs an attempt that goes on.
-    return has_live_attempt(*execution) && is_current ? Result<void>{} : closed();
+    // Who needs no lease still needs an attempt that goes on: one whose lease was lost does not.
+    const auto index = execution->attempt.attempt_index;
+    const bool goes_on = has_live_attempt(*execution) && !closing_of(execution, index, nullptr);
+    return goes_on && is_current ? Result<void>{} : closed();
   }
   if (execution->state.lifecycle_phase != LifecyclePhase::active) return closed();
   const bool holds = execution->state.ownership_state == OwnershipState::leased &&
@@ -119,6 +121,12 @@ void keep_newest(Unit& unit, Stream& stream, std::uint64_t count) {
   stream.frames_kept = count;
 }
 
+void forget_frames(Unit& unit, Stream& stream) {
+  keep_newest(unit, stream, 0);
+  stream.expires_at_ms.reset();
+  stream.next_due_at_ms.reset();
+}
+
 // As many as come in twice their time to live, at the rate at which they come.
 std::uint64_t size_by_rate(Stream& stream, const BestEffort& given, const Context& at) {
   const auto floor = given.maxlen_floor <= 0 ? 64 : given.maxlen_floor;
@@ -185,8 +193,8 @@ Result<FrameAppended> append_frame(Unit& unit, const AppendFrame& request, Conte
                          .summary_version = std::nullopt,
                          .duplicate = true};
   }
-  // What has expired is not brought back by what comes later.
-  if (has_expired(stream, at.now_ms)) keep_newest(unit, stream, 0);
+  // What has expired is not brought back by what comes later, and takes nothing of that with it.
+  if (has_expired(stream, at.now_ms)) forget_frames(unit, stream);
   std::optional<std::uint64_t> version;
   if (request.mode == FrameMode::summary) {
     const auto changed = change_summary(unit, key, request, at);
@@ -231,7 +239,9 @@ std::optional<Closing> closing_of(const Execution* execution, std::uint32_t atte
     const bool by_clock =
         ended->failure_category == "timeout" &&
         (ended->failure_reason == kAttemptTimeout || ended->failure_reason == kExecutionDeadline);
-    const bool by_suspension = ended->failure_reason.find("suspension_timeout") != std::string::npos;
+    // What a worker says of its failure has a category.
+    const bool by_suspension =
+        ended->failure_category.empty() && ended->failure_reason.starts_with("suspension_timeout:");
     std::string reason = "attempt_failure";
     if (ended->attempt_state == AttemptLifecycle::ended_success)
       reason = "attempt_success";
@@ -271,9 +281,7 @@ Rule run_due(Unit& unit, const StreamKey& key, Context& at) {
     stream.next_due_at_ms = stream.expires_at_ms;
     return Rule::none;
   }
-  keep_newest(unit, stream, 0);
-  stream.expires_at_ms.reset();
-  stream.next_due_at_ms.reset();
+  forget_frames(unit, stream);
   return Rule::ttl_sweep;
 }
 

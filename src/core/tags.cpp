@@ -73,4 +73,9 @@ Result<TagsSet> set_tags(Unit& unit, const SetTags& request, Context& at) {
   return TagsSet{static_cast<std::uint32_t>(request.tags.size()), execution.tags};
 }
 
+std::string instance_tag(const Tags& tags) {
+  const auto it = tags.find("cairn.instance_id");
+  return it == tags.end() ? std::string() : it->second;
+}
+
 }  // namespace flowfabric::core

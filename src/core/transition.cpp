@@ -9,17 +9,11 @@
 #include "core/flow_cancel.h"
 #include "core/offer.h"
 #include "core/suspension.h"
+#include "core/tags.h"
 
 namespace flowfabric::core {
 
 namespace {
-
-constexpr const char* kInstanceTag = "cairn.instance_id";
-
-std::string instance_tag(const Execution& execution) {
-  const auto it = execution.tags.find(kInstanceTag);
-  return it == execution.tags.end() ? std::string() : it->second;
-}
 
 std::optional<std::int64_t> end_of_retention(const Execution& execution, const Context& at) {
   if (execution.state.lifecycle_phase != LifecyclePhase::terminal) return std::nullopt;
@@ -233,7 +227,7 @@ void append_lease_event(Unit& unit, const Execution& execution, LeaseEventType t
                          .reason = std::move(reason),
                          .occurred_at_ms = at.now_ms,
                          .namespace_ = execution.namespace_,
-                         .instance_tag = instance_tag(execution),
+                         .instance_tag = instance_tag(execution.tags),
                          .tags = execution.tags,
                          .lane_id = execution.lane_id,
                          .flow_id = execution.flow_id});
@@ -247,7 +241,7 @@ void append_operator_event(Unit& unit, const Execution& execution, OperatorEvent
                             .details = std::move(details),
                             .occurred_at_ms = at.now_ms,
                             .namespace_ = execution.namespace_,
-                            .instance_tag = instance_tag(execution),
+                            .instance_tag = instance_tag(execution.tags),
                             .tags = execution.tags,
                             .lane_id = execution.lane_id,
                             .flow_id = execution.flow_id});
@@ -263,7 +257,7 @@ void append_signal_event(Unit& unit, const Execution& execution, const Signal& s
                           .effect = std::move(effect.shown),
                           .occurred_at_ms = at.now_ms,
                           .namespace_ = execution.namespace_,
-                          .instance_tag = instance_tag(execution),
+                          .instance_tag = instance_tag(execution.tags),
                           .tags = execution.tags,
                           .raw_effect = std::move(effect.raw),
                           .lane_id = execution.lane_id,
@@ -279,7 +273,7 @@ void append_tag_event(Unit& unit, const Execution& execution, TagEventType type,
                        .value = value,
                        .occurred_at_ms = at.now_ms,
                        .namespace_ = execution.namespace_,
-                       .instance_tag = instance_tag(execution),
+                       .instance_tag = instance_tag(execution.tags),
                        .tags = execution.tags,
                        .lane_id = execution.lane_id,
                        .flow_id = execution.flow_id});
@@ -400,7 +394,7 @@ void end_execution(Unit& unit, Execution& execution, TerminalOutcome outcome, co
                               .outcome = outcome,
                               .occurred_at_ms = at.now_ms,
                               .namespace_ = execution.namespace_,
-                              .instance_tag = instance_tag(execution),
+                              .instance_tag = instance_tag(execution.tags),
                               .tags = execution.tags,
                               .lane_id = execution.lane_id});
 }

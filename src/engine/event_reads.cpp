@@ -11,8 +11,10 @@ namespace {
 
 constexpr std::uint32_t kMaxEvents = 1000;
 constexpr std::int64_t kMaxWaitMs = 30'000;
-// How many events one look passes at most, if none of them is wanted.
+// How many events one look passes at most, if none of them is wanted: on the thread of who asks, and on the
+// one that looks for all who wait.
 constexpr std::size_t kMaxPassed = 20'000;
+constexpr std::size_t kMaxPassedForAll = 1000;
 
 Result<void> check(const FollowEvents& request) {
   if (request.limit < 1 || request.limit > kMaxEvents) {
@@ -77,6 +79,7 @@ EventView view(const Event& event) {
     seen.execution_id = ExecutionId{event.partition_key, event.execution_id};
     if (event.flow_id) seen.fields["flow_id"] = event.flow_id->to_string();
     seen.fields["lane_id"] = event.lane_id;
+    seen.fields["instance_tag"] = event.instance_tag;
   }
   seen.fields["namespace"] = event.namespace_;
   std::erase_if(seen.fields, [](const auto& field) { return field.second.empty(); });
@@ -104,13 +107,15 @@ bool matches(const EventFilter& filter, const Event& event) {
 struct Progress {
   EventBatch batch;
   std::int64_t position{};
+  bool has_more{false};  // that it has not looked at
 };
 
 template <class Event>
-void read_on(Reading& reading, const FollowEvents& request, Progress& progress) {
+void read_on(Reading& reading, const FollowEvents& request, std::size_t most, Progress& progress) {
   const auto& types = request.filter.types;
-  for (std::size_t passed = 0; passed < kMaxPassed; passed += kMaxEvents) {
-    const auto page = reading.session.events_after<Event>(progress.position, kMaxEvents);
+  const auto page_size = request.filter == EventFilter{} ? request.limit : kMaxEvents;
+  for (std::size_t passed = 0; passed < most; passed += page_size) {
+    const auto page = reading.session.events_after<Event>(progress.position, page_size);
     for (const auto& event : page) {
       if (progress.batch.events.size() == request.limit) return;
       progress.position = event.event_id;
@@ -119,31 +124,49 @@ void read_on(Reading& reading, const FollowEvents& request, Progress& progress) 
       const bool wanted = types.empty() || std::ranges::find(types, seen.type) != types.end();
       if (wanted) progress.batch.events.push_back(std::move(seen));
     }
-    if (page.size() < kMaxEvents) return;
+    if (page.size() < page_size || progress.batch.events.size() == request.limit) return;
   }
+  progress.has_more = true;
 }
 
-void read_on(Reading& reading, const FollowEvents& request, Progress& progress) {
+void read_on(Reading& reading, const FollowEvents& request, std::size_t most, Progress& progress) {
   switch (request.family) {
     case EventFamily::lease_history:
-      return read_on<LeaseEvent>(reading, request, progress);
+      return read_on<LeaseEvent>(reading, request, most, progress);
     case EventFamily::completion:
-      return read_on<CompletionEvent>(reading, request, progress);
+      return read_on<CompletionEvent>(reading, request, most, progress);
     case EventFamily::signal_delivery:
-      return read_on<SignalEvent>(reading, request, progress);
+      return read_on<SignalEvent>(reading, request, most, progress);
     case EventFamily::operator_:
-      return read_on<OperatorEvent>(reading, request, progress);
+      return read_on<OperatorEvent>(reading, request, most, progress);
     case EventFamily::instance_tags:
-      return read_on<TagEvent>(reading, request, progress);
+      return read_on<TagEvent>(reading, request, most, progress);
     case EventFamily::worker_registry:
-      return read_on<WorkerEvent>(reading, request, progress);
+      return read_on<WorkerEvent>(reading, request, most, progress);
   }
 }
 
-Result<Progress> look(Readers& readers, const FollowEvents& request, std::int64_t position) {
+// Whether everything after this position is still there. One after the last is of another store, or of a time
+// that this one has not come to.
+Result<void> check_place(const store::EventRange& range, std::int64_t position) {
+  if (position > range.last) {
+    return fail_with(ErrorCode::invalid_input, "cursor",
+                     "This store has not given out this cursor: subscribe anew, with an empty one.");
+  }
+  // Whoever begins at the beginning takes what there is.
+  if (position == 0 || position >= range.trimmed_up_to) return {};
+  return fail_with(ErrorCode::stream_disconnected, to_base64(cursor_of(range.trimmed_up_to)),
+                   "Events after this cursor are gone: go on with the oldest cursor there is, given here.");
+}
+
+Result<Progress> look(Readers& readers, const FollowEvents& request, std::int64_t position,
+                      std::size_t most) {
   return readers.read([&](Reading& reading) -> Result<Progress> {
     Progress progress{{}, position};
-    read_on(reading, request, progress);
+    read_on(reading, request, most, progress);
+    // Asked last, so that nothing can have gone unnoticed.
+    const auto range = reading.session.event_range(request.family);
+    if (auto ok = check_place(range, position); !ok) return std::unexpected(ok.error());
     progress.batch.cursor = cursor_of(progress.position);
     return progress;
   });
@@ -151,19 +174,9 @@ Result<Progress> look(Readers& readers, const FollowEvents& request, std::int64_
 
 // Where the request begins.
 Result<std::int64_t> position_of(Readers& readers, const FollowEvents& request) {
-  std::optional<std::int64_t> given;
-  if (!request.cursor.empty()) {
-    const auto parsed = parse_cursor(request.cursor);
-    if (!parsed) return parsed;
-    given = *parsed;
-  }
+  if (!request.cursor.empty()) return parse_cursor(request.cursor);
   return readers.read([&](Reading& reading) -> Result<std::int64_t> {
-    const auto range = reading.session.event_range(request.family);
-    if (!given) return range.end;
-    // Whoever begins at the beginning takes what there is.
-    if (*given == 0 || *given >= range.trimmed_up_to) return *given;
-    return fail_with(ErrorCode::stream_disconnected, to_base64(cursor_of(range.trimmed_up_to)),
-                     "Events after this cursor are gone: go on with the oldest cursor there is, given here.");
+    return reading.session.event_range(request.family).end;
   });
 }
 
@@ -174,23 +187,25 @@ void follow(Readers& readers, Watchers& watchers, FollowEvents request,
   if (auto ok = check(request); !ok) return answer(std::unexpected(ok.error()));
   const auto from = position_of(readers, request);
   if (!from) return answer(std::unexpected(from.error()));
-  auto first = look(readers, request, *from);
+  auto first = look(readers, request, *from, kMaxPassed);
   if (!first) return answer(std::unexpected(first.error()));
-  if (!first->batch.events.empty() || request.wait_ms == 0) return answer(std::move(first->batch));
+  if (!first->batch.events.empty() || first->has_more || request.wait_ms == 0) {
+    return answer(std::move(first->batch));
+  }
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(request.wait_ms);
   auto name = feed_of(request.family);
   const bool waits = watchers.watch(
       std::move(name), until,
       // What was passed is not read again.
       [&readers, request = std::move(request), answer, position = first->position](bool last) mutable {
-        auto found = look(readers, request, position);
-        if (found) position = found->position;
-        const bool done = last || !found || !found->batch.events.empty();
-        if (!done) return false;
-        if (found)
-          answer(std::move(found->batch));
-        else
+        auto found = look(readers, request, position, kMaxPassedForAll);
+        if (!found) {
           answer(std::unexpected(found.error()));
+          return true;
+        }
+        position = found->position;
+        if (!last && found->batch.events.empty() && !found->has_more) return false;
+        answer(std::move(found->batch));
         return true;
       });
   if (!waits) answer(std::unexpected(too_many_wait()));

@@ -107,10 +107,11 @@ struct ExpiredLeaseScan {
 };
 
 // What an event log holds: ids after the first number, and none after the second that could still be followed
-// by a smaller one.
+// by a smaller one. Nobody has been given an id after the third.
 struct EventRange {
   std::int64_t trimmed_up_to{};
   std::int64_t end{};
+  std::int64_t last{};
 };
 
 // Frames of a stream between two ids, both included, oldest first.

@@ -1,8 +1,10 @@
 // Following events (06 §8–§12; the numbers are those of §16).
 #include <chrono>
+#include <limits>
 #include <thread>
 
 #include "model/base64.h"
+#include "support/reopen_fixture.h"
 #include "support/stream_support.h"
 
 namespace flowfabric {
@@ -79,6 +81,24 @@ TEST_P(Following, RefusesCursorsThatAreNone) {  // 47
   expect_error(FollowEvents{.family = kCompletions, .limit = 0}, ErrorCode::invalid_input);
   expect_error(FollowEvents{.family = kCompletions, .limit = 1001}, ErrorCode::invalid_input);
   expect_error(FollowEvents{.family = kCompletions, .wait_ms = 30'001}, ErrorCode::invalid_input);
+}
+
+// It would wait for events that come after what this store has never seen.
+TEST_P(Following, RefusesCursorsOfAnotherStore) {
+  complete(running());
+  must(FollowEvents{.family = kCompletions, .cursor = now_cursor(kCompletions)});
+  for (const std::int64_t id : {std::int64_t{1'000'000'000}, std::numeric_limits<std::int64_t>::max()}) {
+    for (const auto family : {kCompletions, lease_history, EventFamily::signal_delivery, operator_,
+                              instance_tags, worker_registry}) {
+      for (const std::int64_t wait_ms : {0, 20'000}) {
+        const auto error = expect_error(
+            FollowEvents{
+                .family = family, .cursor = cursor_of(id), .filter = {}, .limit = 10, .wait_ms = wait_ms},
+            ErrorCode::invalid_input);
+        EXPECT_EQ(error.detail, "cursor");
+      }
+    }
+  }
 }
 
 TEST_P(Following, SeesEveryPartition) {  // 48, 58
@@ -252,6 +272,95 @@ TEST_P(Following, IsToldWhatIsGone) {  // §11
   EXPECT_EQ(must(FollowEvents{.family = kCompletions, .cursor = *oldest}).events.size(), 1u);
   EXPECT_EQ(must(FollowEvents{.family = kCompletions, .cursor = first_cursor()}).events.size(), 1u);
   EXPECT_EQ(must(FollowEvents{.family = kCompletions, .cursor = latest}).events.size(), 1u);
+}
+
+// Times may go back where ids do not. What is gone is what is before the first that is kept, and nothing
+// else.
+TEST_P(Following, SeesNoHoles) {  // §11
+  const auto run_one = [&] {
+    const auto task = running();
+    complete(task);
+    forget(task.execution_id);
+    return task.execution_id;
+  };
+  const auto first = run_one();
+  tick(1000);
+  const auto late = run_one();
+  tick(-900);
+  const auto early = run_one();
+  const auto newest = run_one();
+  const auto events = all(kCompletions);
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_EQ(events[0].execution_id, first);
+  advance(7 * 24 * kHour + 400);
+  const auto rest = must(FollowEvents{.family = kCompletions, .cursor = events[0].cursor}).events;
+  ASSERT_EQ(rest.size(), 3u);
+  EXPECT_EQ(rest[0].execution_id, late);
+  EXPECT_EQ(rest[1].execution_id, early);
+  EXPECT_EQ(rest[2].execution_id, newest);
+  // Until the one that is in their way may go, too.
+  advance(500);
+  EXPECT_EQ(all(kCompletions).size(), 3u) << "kept for a week";
+  advance(1);
+  EXPECT_EQ(all(kCompletions).size(), 1u);
+  const auto error = expect_error(FollowEvents{.family = kCompletions, .cursor = events[0].cursor},
+                                  ErrorCode::stream_disconnected);
+  EXPECT_EQ(error.detail, to_base64(events[2].cursor)) << "exactly what is gone";
+}
+
+// However much there is that it has not asked for.
+TEST_P(Following, PassesWhatItDoesNotAskFor) {
+  const auto task = running();
+  constexpr int kPassed = 22'000;
+  for (int posted = 0; posted < kPassed;) {
+    for (int i = 0; i < 2000; ++i, ++posted) {
+      engine().post(RenewLease{task.execution_id, task.fence, 0}, [](auto) {});
+    }
+    renew(task);
+  }
+  complete(task);
+  for (const std::int64_t wait_ms : {0, 20'000}) {
+    const auto start = std::chrono::steady_clock::now();
+    FollowEvents request{
+        .family = lease_history, .cursor = first_cursor(), .filter = {.types = {"released"}}};
+    request.wait_ms = wait_ms;
+    auto page = must(request);
+    EXPECT_TRUE(page.events.empty()) << "one question reads only so far";
+    EXPECT_LT(request.cursor, page.cursor);
+    for (int asked = 0; page.events.empty() && asked < 3; ++asked) {
+      request.cursor = page.cursor;
+      page = must(request);
+    }
+    ASSERT_EQ(page.events.size(), 1u);
+    EXPECT_EQ(page.events[0].type, "released");
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 10s) << "it has waited for what was there";
+  }
+}
+
+// ---- restarts ----
+
+class FollowingAgain : public StreamWords<ReopenTest> {};
+INSTANTIATE_TEST_SUITE_P(DurableStores, FollowingAgain, kDurableStores, store_name);
+
+TEST_P(FollowingAgain, GoesOnWhereItWas) {
+  const auto follow = [&](std::string cursor) {
+    return must(FollowEvents{.family = kCompletions, .cursor = std::move(cursor)});
+  };
+  complete(running());
+  const auto first = follow(first_cursor());
+  ASSERT_EQ(first.events.size(), 1u);
+  const auto second = running();
+  complete(second);
+  reopen();
+  const auto third = running();
+  complete(third);
+  const auto rest = follow(first.cursor);
+  ASSERT_EQ(rest.events.size(), 2u);
+  EXPECT_EQ(rest.events[0].execution_id, second.execution_id);
+  EXPECT_EQ(rest.events[1].execution_id, third.execution_id);
+  reopen();
+  EXPECT_EQ(follow(first.cursor), rest);
+  EXPECT_TRUE(follow(rest.cursor).events.empty());
 }
 
 // ---- two servers ----

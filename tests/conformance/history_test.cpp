@@ -67,6 +67,18 @@ TEST_P(History, TellsOfSuspensionsSignalsAndOperators) {
   complete(again);
 }
 
+TEST_P(History, TellsOfASuspensionThatEndsWithItsExecution) {
+  const auto task = running();
+  tick(1);
+  suspend(suspension(task));
+  tick(1);
+  cancel(task.execution_id, "enough");
+  EXPECT_EQ(words(task.execution_id),
+            (Log{"created", "attempt_started", "suspended", "suspension_ended", "attempt_ended", "ended"}));
+  const auto entries = told(task.execution_id);
+  EXPECT_FALSE(entries[3].fields.contains("trigger")) << "nothing has resumed it";
+}
+
 TEST_P(History, OfNobodyIsRefused) {
   expect_error(ReadHistory{ExecutionId{}}, ErrorCode::execution_not_found);
 }

@@ -7,8 +7,12 @@ namespace flowfabric::tests {
 
 using Fields = std::map<std::string, std::string>;
 
-class StreamTest : public EngineTest {
+// `Base` is one of the fixtures that run once per store.
+template <class Base>
+class StreamWords : public Base {
  protected:
+  using Base::must;
+
   static AppendFrame frame(const ClaimedTask& task, std::string payload) {
     AppendFrame request{.execution_id = task.execution_id, .attempt_index = task.attempt_index};
     request.fence = task.fence;
@@ -50,6 +54,12 @@ class StreamTest : public EngineTest {
     }
     throw std::runtime_error("the attempt has no stream");
   }
+  std::string closed_reason(const ExecutionId& id, std::uint32_t attempt_index = 0) {
+    return must(ReadStream{.execution_id = id, .attempt_index = attempt_index})
+        .closed_reason.value_or("open");
+  }
 };
+
+class StreamTest : public StreamWords<EngineTest> {};
 
 }  // namespace flowfabric::tests

@@ -145,7 +145,8 @@ class MemorySession final : public Session {
     for_each_type<Events>([&]<class Event>() {
       if (family_of<Event> != family) return;
       const auto& log = database_->log<Event>();
-      range = {log.first_id - 1, log.first_id - 1 + static_cast<std::int64_t>(log.events.size())};
+      const auto last = log.first_id - 1 + static_cast<std::int64_t>(log.events.size());
+      range = {log.first_id - 1, last, last};
     });
     return range;
   }

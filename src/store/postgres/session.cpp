@@ -130,13 +130,17 @@ void PostgresSession::post_events(const std::vector<Event>& events) {
   connection_->post(sql, settings_.row_types->of<Event>().parameters(records));
 }
 
+// The oldest, up to the first that is to be kept: of two batches that overlap, the one with the greater ids
+// may have begun first, and a log has no holes.
 template <class Event>
 void PostgresSession::post_trim(std::int64_t before_ms) {
   static const std::string table = Event::table;
   static const std::string sql =
-      "with gone as (delete from " + table + " where occurred_at_ms<$1::int8 and event_id in (" +
-      "select event_id from " + table + " where event_id<(select max(event_id) from " + table +
-      ") order by event_id limit $2::int8) returning event_id) "
+      "with oldest as (select event_id,occurred_at_ms from " + table +
+      " where event_id<(select max(event_id) from " + table +
+      ") order by event_id limit $2::int8), gone as (delete from " + table +
+      " where event_id in (select event_id from oldest) and event_id<coalesce((select min(event_id) from "
+      "oldest where occurred_at_ms>=$1::int8),9223372036854775807) returning event_id) "
       "insert into ff_event_horizon(family,trimmed_up_to) select '" +
       std::string(enum_name(family_of<Event>)) + "',max(event_id) from gone having count(*)>0 " +
       "on conflict (family) do update set trimmed_up_to=greatest(ff_event_horizon.trimmed_up_to," +

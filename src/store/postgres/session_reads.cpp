@@ -303,23 +303,30 @@ void PostgresSession::fill(AnyKeyPage any) {
 // shared mode, until they have ended. So every id up to the smallest one locked is settled: it is there to be
 // seen, or never will be. The sequence is read before the locks: whoever locks later draws later. Events
 // are read with a snapshot that is younger than both.
+constexpr const char* kSettled =
+    "least(s.id,(select min(s.id-((s.id-l.objid::bigint)&4294967295)) from pg_locks l "
+    "where l.locktype='advisory' and l.classid='ff_event_id_seq'::regclass and l.objsubid=1 and l.granted "
+    "and l.database=(select oid from pg_database where datname=current_database())))";
+constexpr const char* kDrawn =
+    " from (select last_value-(not is_called)::int as id from ff_event_id_seq) as s";
+
 std::int64_t PostgresSession::settled_event() {
-  static const std::string sql =
-      "select least(s.id,(select min(s.id-((s.id-l.objid::bigint)&4294967295)) from pg_locks l "
-      "where l.locktype='advisory' and l.classid='ff_event_id_seq'::regclass and l.objsubid=1 and l.granted "
-      "and l.database=(select oid from pg_database where datname=current_database()))) "
-      "from (select last_value-(not is_called)::int as id from ff_event_id_seq) as s";
+  static const std::string sql = std::string("select ") + kSettled + kDrawn;
   std::int64_t settled = 0;
   connection_->run(sql, {}, [&](const Rows& rows) { rows.read(0, 0, settled); });
   return settled;
 }
 
 EventRange PostgresSession::event_range(EventFamily family) {
-  EventRange range{0, settled_event()};
-  connection_->run("select trimmed_up_to from ff_event_horizon where family=$1::text",
-                   Parameters().add(std::string(enum_name(family))), [&](const Rows& rows) {
-                     if (rows.size() > 0) rows.read(0, 0, range.trimmed_up_to);
-                   });
+  static const std::string sql =
+      "select coalesce((select trimmed_up_to from ff_event_horizon where family=$1::text),0)," +
+      std::string(kSettled) + ",s.id" + kDrawn;
+  EventRange range;
+  connection_->run(sql, Parameters().add(std::string(enum_name(family))), [&](const Rows& rows) {
+    rows.read(0, 0, range.trimmed_up_to);
+    rows.read(0, 1, range.end);
+    rows.read(0, 2, range.last);
+  });
   return range;
 }
 

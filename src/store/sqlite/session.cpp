@@ -210,12 +210,14 @@ void SqliteSession::purge(const ExecutionId& id) {
 
 template <class Event>
 void SqliteSession::trim(std::int64_t before_ms) {
-  // Ids grow with time, so only the oldest need be looked at. The newest row stays: it is where the numbering
-  // goes on.
+  // The oldest, up to the first that is to be kept: times may go back where ids do not, and a log has no
+  // holes. The newest row stays: it is where the numbering goes on.
   static const std::string table = Event::table;
-  static const std::string sql = "delete from " + table + " where occurred_at_ms<?1 and event_id in (" +
-                                 "select event_id from " + table +
-                                 " where event_id<?2 order by event_id limit ?3)";
+  static const std::string sql =
+      "delete from " + table + " where event_id in (select event_id from " + table +
+      " where event_id<?2 order by event_id limit ?3) and event_id<coalesce((select min(event_id) from "
+      "(select event_id,occurred_at_ms from " +
+      table + " order by event_id limit ?3) where occurred_at_ms>=?1),?2)";
   auto& trim = statement(sql);
   bind(trim.get(), 1, before_ms);
   bind(trim.get(), 2, log<Event>().last_id);

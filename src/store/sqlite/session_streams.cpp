@@ -54,8 +54,8 @@ EventRange SqliteSession::event_range(EventFamily family) {
   for_each_type<Events>([&]<class Event>() {
     if (family_of<Event> != family) return;
     const std::string table = Event::table;
-    range = {connection_->number("select coalesce(min(event_id)-1,0) from " + table),
-             connection_->number("select coalesce(max(event_id),0) from " + table)};
+    const auto last = connection_->number("select coalesce(max(event_id),0) from " + table);
+    range = {connection_->number("select coalesce(min(event_id)-1,0) from " + table), last, last};
   });
   return range;
 }
