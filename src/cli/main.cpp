@@ -43,16 +43,16 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   return "";
 }
 
-// What could not be written was not told.
+// What could not be written was not told. (With fputs: standard error may be as full as standard output.)
 int run_chosen(const Action& chosen) {
+  std::string trouble = "the output cannot be written";
   try {
     const int exit_code = chosen();
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   } catch (const std::system_error& problem) {
-    fmt::print(stderr, "flowfabric: {}\n", problem.what());
-    return kRefused;
+    trouble = problem.what();
   }
-  fmt::print(stderr, "flowfabric: the output cannot be written\n");
+  std::fputs(("flowfabric: " + trouble + "\n").c_str(), stderr);
   return kRefused;
 }
 
