@@ -73,7 +73,10 @@ std::vector<Node> read(JsonView graph) {
     nodes[from->second].downstreams.push_back(to->second);
     ++nodes[to->second].waits_for;
   }
-  for (auto& node : nodes) std::ranges::sort(node.upstreams);
+  for (auto& node : nodes) {
+    std::ranges::sort(node.upstreams);
+    std::ranges::sort(node.downstreams);
+  }
   for (const auto group : items_of(graph, "groups")) {
     const auto place = places.find(text_of(group, "execution_id"));
     if (place != places.end()) nodes[place->second].join = join_of(group);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/failure.h"
@@ -42,6 +43,19 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   return "";
 }
 
+// What could not be written was not told. (With fputs: standard error may be as full as standard output.)
+int run_chosen(const Action& chosen) {
+  std::string trouble = "the output cannot be written";
+  try {
+    const int exit_code = chosen();
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  } catch (const std::system_error& problem) {
+    trouble = problem.what();
+  }
+  std::fputs(("flowfabric: " + trouble + "\n").c_str(), stderr);
+  return kRefused;
+}
+
 int run_program(int argc, char** argv) {
   CLI::App app("FlowFabric: a durable execution engine.", "flowfabric");
   app.set_version_flag("--version", std::string("flowfabric ") + kVersion);
@@ -61,11 +75,7 @@ int run_program(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
-  const int exit_code = chosen();
-  // What could not be written was not told.
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
-  fmt::print(stderr, "flowfabric: the output cannot be written\n");
-  return exit_code == kDone ? kRefused : exit_code;
+  return run_chosen(chosen);
 }
 
 }  // namespace

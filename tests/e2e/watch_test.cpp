@@ -19,6 +19,10 @@ class Watch : public testing::TestWithParam<bool> {
  protected:
   // One execution that has said two things and ended, and one of another lane that has failed.
   void SetUp() override {
+    prepare();
+    if (GetParam()) server_.emplace(url_);
+  }
+  void prepare() {
     auto engine = Engine::open(url_);
     ASSERT_TRUE(engine) << engine.error().to_string();
     ASSERT_TRUE(engine->call(CreateExecution{.execution_kind = "a", .tags = {{"k", "v"}}}));
@@ -35,7 +39,6 @@ class Watch : public testing::TestWithParam<bool> {
     const auto failing = engine->call(ClaimTasks{.worker_id = "w", .lanes = {"other"}}).value().at(0);
     ASSERT_TRUE(engine->call(
         FailExecution{.execution_id = failing.execution_id, .fence = failing.fence, .reason = "boom"}));
-    if (GetParam()) server_.emplace(url_);
   }
 
   Ended run(const std::string& arguments) const {
@@ -59,7 +62,7 @@ class Watch : public testing::TestWithParam<bool> {
   ExecutionId done_;
 };
 INSTANTIATE_TEST_SUITE_P(BothWays, Watch, testing::Bool(),
-                         [](const auto& info) { return info.param ? "Server" : "Direct"; });
+                         [](const auto& way) { return way.param ? "Server" : "Direct"; });
 
 TEST_P(Watch, ShowsWhatAnExecutionSaid) {
   const auto ended = run(tail());
