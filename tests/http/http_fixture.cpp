@@ -20,8 +20,8 @@ boost::json::value parsed(const std::string& body) {
   return value;
 }
 
-Engine opened(const std::string& url) {
-  auto engine = Engine::open(url);
+Engine opened(const std::string& url, EngineOptions options = {}) {
+  auto engine = Engine::open(url, std::move(options));
   if (!engine) throw std::runtime_error(engine.error().to_string());
   return *std::move(engine);
 }
@@ -90,6 +90,15 @@ void HttpTest::serve(api::Options options, http::ServerOptions http_options) {
   auto client = http::Client::connect(url());
   if (!client) throw std::runtime_error(client.error().to_string());
   client_ = *std::move(client);
+}
+
+void HttpTest::reopen(EngineOptions options) {
+  client_.reset();
+  server_.reset();
+  api_.reset();
+  engine_ = opened("memory:");
+  engine_ = opened(store_.url(), std::move(options));
+  serve({});
 }
 
 Reply HttpTest::send(http::Request request) {
