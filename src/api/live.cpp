@@ -66,6 +66,11 @@ void LiveFrames::next(std::function<void(std::optional<std::string>)> piece) {
   });
 }
 
+void LiveFrames::abandon() {
+  std::lock_guard lock(mutex_);
+  permit_.reset();
+}
+
 // ---- events -----------------------------------------------------------------------------------------------
 
 std::string_view kind_of(EventFamily family) {
@@ -146,9 +151,10 @@ std::string event_json(const EventView& event) {
   return out.take();
 }
 
-LiveEvents::LiveEvents(Engine& engine, std::vector<EventFamily> families, EventFilter filter,
+LiveEvents::LiveEvents(Engine& engine, Pool& readers, std::vector<EventFamily> families, EventFilter filter,
                        EventPlace place, bool follows, std::shared_ptr<void> permit)
     : engine_(engine),
+      readers_(readers),
       filter_(std::move(filter)),
       follows_(follows),
       permit_(std::move(permit)),
@@ -157,25 +163,36 @@ LiveEvents::LiveEvents(Engine& engine, std::vector<EventFamily> families, EventF
 }
 
 Result<void> LiveEvents::start() {
-  for (const auto& [family, asked, is_read] : families_) {
-    auto& cursor = place_.cursors[place_of(family)];
-    if (cursor) continue;
-    auto now = engine_.call(FollowEvents{.family = family, .limit = 1});
-    if (!now) return std::unexpected(now.error());
-    cursor = now->cursor;
+  for (const auto& each : families_) {
+    if (auto ok = start(each.family); !ok) return ok;
   }
+  ready_ = still_here();
   return {};
 }
 
-void LiveEvents::ask(EventFamily family) {
-  engine_.post(FollowEvents{.family = family,
-                            .cursor = *place_.cursors[place_of(family)],
-                            .filter = filter_,
-                            .limit = kEventsPerPiece,
-                            .wait_ms = follows_ ? kKeepAwakeMs : 0},
-               [self = shared_from_this(), family](Result<EventBatch> batch) {
-                 self->take(family, std::move(batch));
-               });
+Result<void> LiveEvents::start(EventFamily family) {
+  auto& cursor = place_.cursors[place_of(family)];
+  const auto looked = engine_.call(FollowEvents{.family = family, .cursor = cursor.value_or(""), .limit = 1});
+  // What it lags behind it is told in the stream.
+  if (!looked && looked.error().code != ErrorCode::stream_disconnected)
+    return std::unexpected(looked.error());
+  if (!cursor) cursor = looked->cursor;
+  return {};
+}
+
+void LiveEvents::ask(EventFamily family, std::string cursor) {
+  readers_.run([self = shared_from_this(), family, cursor = std::move(cursor)] {
+    self->engine_.post(FollowEvents{.family = family,
+                                    .cursor = cursor,
+                                    .filter = self->filter_,
+                                    .limit = kEventsPerPiece,
+                                    .wait_ms = self->follows_ ? kKeepAwakeMs : 0},
+                       [self, family](Result<EventBatch> batch) { self->take(family, std::move(batch)); });
+  });
+}
+
+std::string LiveEvents::still_here() const {
+  return ": still here\nid: " + place_.to_string() + "\n\n";
 }
 
 std::string LiveEvents::told(const EventBatch& batch, EventFamily family) {
@@ -217,13 +234,14 @@ void LiveEvents::take(EventFamily family, Result<EventBatch> batch) {
       return;
     }
     piece = std::exchange(waiting_, nullptr);
+    if (text.empty()) text = still_here();
   }
-  piece(text.empty() ? std::string(kKeepAwake) : std::move(text));
+  piece(std::move(text));
 }
 
 void LiveEvents::next(std::function<void(std::optional<std::string>)> piece) {
   std::string text;
-  std::vector<EventFamily> idle;
+  std::vector<std::pair<EventFamily, std::string>> idle;
   {
     std::lock_guard lock(mutex_);
     text = std::exchange(ready_, {});
@@ -231,18 +249,20 @@ void LiveEvents::next(std::function<void(std::optional<std::string>)> piece) {
     if (text.empty() && !ends_) {
       waiting_ = std::move(piece);
       for (auto& family : families_) {
-        if (!family.is_read && !std::exchange(family.asked, true)) idle.push_back(family.family);
+        if (family.is_read || std::exchange(family.asked, true)) continue;
+        idle.emplace_back(family.family, *place_.cursors[place_of(family.family)]);
       }
     }
   }
   if (piece) return piece(text.empty() ? std::nullopt : std::optional(std::move(text)));
-  for (const auto family : idle) ask(family);
+  for (auto& [family, cursor] : idle) ask(family, std::move(cursor));
 }
 
 void LiveEvents::abandon() {
   std::lock_guard lock(mutex_);
   ends_ = true;
   waiting_ = nullptr;
+  permit_.reset();
 }
 
 }  // namespace flowfabric::api

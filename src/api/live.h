@@ -2,7 +2,7 @@
 //
 // Nothing is queued for a client: what it is sent next is read when it has taken what was before. A client
 // that is too slow finds events gone, is told so (`event: lagged`) with the cursor to resume from, and the
-// connection ends.
+// connection ends. One that leaves gives back its place at once, whatever is still being waited for.
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "api/pool.h"
 #include "flowfabric/engine.h"
 #include "http/message.h"
 
@@ -28,12 +29,13 @@ class LiveFrames : public http::BodySource, public std::enable_shared_from_this<
  public:
   LiveFrames(Engine& engine, TailStream from, std::shared_ptr<void> permit);
   void next(std::function<void(std::optional<std::string>)> piece) override;
-  void abandon() override {}
+  void abandon() override;
 
  private:
   Engine& engine_;
   TailStream from_;
-  const std::shared_ptr<void> permit_;
+  std::mutex mutex_;
+  std::shared_ptr<void> permit_;
   bool ended_{false};
 };
 
@@ -55,12 +57,16 @@ class EventPlace {
   std::array<std::optional<std::string>, kFamilies> cursors{};  // of the engine; absent: from now on
 };
 
-// Events of several families, each in its own order: without end, or those that there are.
+// Events of several families, each in its own order: without end, or those that there are. The first piece
+// says where they begin, and so does one that comes when nothing has happened for a while (`id` without
+// data): whoever loses the connection then resumes there, and not where it last saw an event.
 class LiveEvents : public http::BodySource, public std::enable_shared_from_this<LiveEvents> {
  public:
-  LiveEvents(Engine& engine, std::vector<EventFamily> families, EventFilter filter, EventPlace place,
-             bool follows, std::shared_ptr<void> permit);
-  // Where "now" is, for the families of which no cursor was given. Waits for the store.
+  // `readers`: for the looks at the store, which nobody who serves connections waits for.
+  LiveEvents(Engine& engine, Pool& readers, std::vector<EventFamily> families, EventFilter filter,
+             EventPlace place, bool follows, std::shared_ptr<void> permit);
+  // Finds out where "now" is, for the families of which no cursor was given, and refuses cursors that the
+  // store has not given out. Waits for the store.
   Result<void> start();
 
   void next(std::function<void(std::optional<std::string>)> piece) override;
@@ -72,16 +78,19 @@ class LiveEvents : public http::BodySource, public std::enable_shared_from_this<
     bool asked{false};    // an answer is on its way; only it moves the family's cursor
     bool is_read{false};  // there is no more of it, for somebody who does not follow
   };
-  void ask(EventFamily family);
+  Result<void> start(EventFamily family);
+  void ask(EventFamily family, std::string cursor);
   void take(EventFamily family, Result<EventBatch> batch);
   std::string told(const EventBatch& batch, EventFamily family);
   std::string lagged(const Error& error, EventFamily family);
+  std::string still_here() const;
 
   Engine& engine_;
+  Pool& readers_;
   const EventFilter filter_;
   const bool follows_;
-  const std::shared_ptr<void> permit_;
   std::mutex mutex_;
+  std::shared_ptr<void> permit_;
   std::vector<Family> families_;
   EventPlace place_;
   std::string ready_;  // what is to be sent next

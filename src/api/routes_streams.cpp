@@ -84,10 +84,15 @@ void tail_stream(const CallPtr& call) {
   request.count = read_limit(query, 50, 1, kMaxFrames);
   request.visibility = visibility_of(query);
   request.execution_id = id_of(call);
-  auto permit = permit_for(call, call->services.stream_operations, "stream_ops");
+  // Who leaves gives it back, although the engine goes on waiting.
+  auto permit = std::make_shared<std::shared_ptr<void>>(
+      permit_for(call, call->services.stream_operations, "stream_ops"));
   const auto answer = [permit](Call& self, const StreamPage& page) { reply_page(self, page); };
   if (request.block_ms == 0) return call->read(std::move(request), answer);
-  call->exchange->on_abandoned = [call] { reply_page(*call, StreamPage{}); };
+  call->exchange->on_abandoned = [call, permit] {
+    permit->reset();
+    reply_page(*call, StreamPage{});
+  };
   call->run(std::move(request), answer);
 }
 
@@ -156,8 +161,9 @@ void follow_events(const CallPtr& call) {
   auto place = EventPlace();
   if (const auto from = resume_point(call)) place = unwrap(EventPlace::parse(*from, families));
   auto permit = permit_for(call, call->services.live_streams, "live_streams");
-  auto events = std::make_shared<LiveEvents>(call->engine(), families, std::move(filter), std::move(place),
-                                             does_follow, std::move(permit));
+  auto events =
+      std::make_shared<LiveEvents>(call->engine(), call->services.readers, families, std::move(filter),
+                                   std::move(place), does_follow, std::move(permit));
   call->services.readers.run([self = call, events] {
     const auto started = events->start();
     if (!started) return self->reply(started.error());
@@ -233,12 +239,38 @@ void read_summary(const CallPtr& call) {
              });
 }
 
+void list_streams(const CallPtr& call) {
+  call->read(ListStreams{id_of(call)}, [](Call& self, const std::vector<StreamInfo>& streams) {
+    JsonWriter out;
+    out.object().key("streams").array();
+    for (const auto& stream : streams) {
+      out.object()
+          .field("stream_id", stream.stream_id)
+          .field("attempt_index", stream.attempt_index)
+          .field("created_at", stream.created_at)
+          .field("frame_count", stream.frame_count)
+          .field("frames_kept", stream.frames_kept)
+          .field("total_bytes", stream.total_bytes)
+          .field("last_id", stream.last_id)
+          .field("last_frame_at", stream.last_frame_at)
+          .field("retention_maxlen", stream.retention_maxlen)
+          .field("has_durable_frame", stream.has_durable_frame)
+          .field("has_summary", stream.has_summary)
+          .field("closed_at", stream.closed_at)
+          .field("closed_reason", stream.closed_reason)
+          .end();
+    }
+    self.reply(200, out.end().field("next_cursor", std::optional<std::string>{}).end().take());
+  });
+}
+
 // Its life, in order. The cursor is the number of entries that were read.
 std::string_view kind_of_entry(std::string_view what) {
   if (what == "signal") return "signal";
   if (what == "ended") return "completion";
   if (what.starts_with("attempt_") || what == "lease_lost") return "lease";
-  if (what == "created" || what == "suspended" || what == "resumed") return "lifecycle";
+  if (what == "created" || what == "suspended" || what == "resumed" || what == "suspension_ended")
+    return "lifecycle";
   return "operator";
 }
 
@@ -280,6 +312,8 @@ constexpr Route kRoutes[] = {
      follow_stream},
     {"GET", "/v1/executions/{id}/attempts/{idx}/summary", "read_summary", Body::none, kSmallBody,
      read_summary},
+    {"GET", "/v1/executions/{id}/attempts/{idx}/stream/summary", "read_stream_summary", Body::none,
+     kSmallBody, read_summary},
     {"GET", "/v1/executions/{id}/streams", "list_streams", Body::none, kSmallBody, list_streams},
     {"GET", "/v1/executions/{id}/stream", "read_output", Body::none, kSmallBody, read_output},
     {"GET", "/v1/executions/{id}/events", "read_history", Body::none, kSmallBody, read_history},

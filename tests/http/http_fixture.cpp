@@ -61,7 +61,7 @@ void record(const http::Request& request, const Reply& reply) {
   std::ofstream(file, std::ios::app) << boost::json::serialize(line) + "\n" << std::flush;
 }
 
-Engine opened(const std::string& url, EngineOptions options) {
+Engine opened(const std::string& url, EngineOptions options = {}) {
   auto engine = Engine::open(url, std::move(options));
   if (!engine) throw std::runtime_error(engine.error().to_string());
   return *std::move(engine);
@@ -132,6 +132,15 @@ void HttpTest::serve(api::Options options, http::ServerOptions http_options) {
   auto client = http::Client::connect(url());
   if (!client) throw std::runtime_error(client.error().to_string());
   client_ = *std::move(client);
+}
+
+void HttpTest::reopen(EngineOptions options) {
+  client_.reset();
+  server_.reset();
+  api_.reset();
+  engine_ = opened("memory:");
+  engine_ = opened(store_.url(), std::move(options));
+  serve({});
 }
 
 Reply HttpTest::send(http::Request request) {

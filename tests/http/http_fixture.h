@@ -36,6 +36,10 @@ class HttpTest : public ::testing::TestWithParam<std::string> {
 
   // Starts it again with other options.
   void serve(api::Options options, http::ServerOptions http_options = {});
+  // As a server does that is about to end.
+  void begin_draining() { api_->begin_draining(); }
+  // The same store, by an engine with other options.
+  void reopen(EngineOptions options);
 
   Reply send(http::Request request);
   Reply get(const std::string& path) { return send({.method = "GET", .path = path}); }

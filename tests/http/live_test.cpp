@@ -1,7 +1,7 @@
 // Server-sent events (09 §4).
 #include <future>
 
-#include "http_fixture.h"
+#include "http_checks.h"
 
 namespace flowfabric::tests {
 namespace {
@@ -25,6 +25,25 @@ class HttpLive : public HttpTest {
     });
     EXPECT_TRUE(ended) << ended.error().to_string();
     return all;
+  }
+  // The `id` of the first event of that name.
+  static std::string id_of(const std::string& text, const std::string& event) {
+    const auto end = text.find("\nevent: " + event + "\n");
+    if (end == text.npos) throw std::runtime_error("no " + event + " in " + text);
+    const auto start = text.rfind("id: ", end) + 4;
+    return text.substr(start, end - start);
+  }
+  static std::size_t count(const std::string& text, const std::string& part) {
+    std::size_t found = 0;
+    for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  }
+  // Whether there is a place for one more, who leaves at once.
+  bool has_room(const std::string& path) {
+    const auto client = http::Client::connect(url());
+    return (*client)
+        ->stream({.method = "GET", .path = path}, [](std::string_view) { return false; })
+        .has_value();
   }
 };
 INSTANTIATE_TEST_SUITE_P(EveryStore, HttpLive, kHttpStores, http_store_name);
@@ -63,13 +82,82 @@ TEST_P(HttpLive, EventsComeFromTheOldestOn) {
 
 TEST_P(HttpLive, EventsResumeWhereTheyWereLeft) {
   report("complete", running());
-  const auto first = followed("/v1/events?after=0&kind=completion", "event: completion");
-  const auto id = first.substr(4, first.find('\n') - 4);
+  const auto id = id_of(followed("/v1/events?after=0&kind=completion", "event: completion"), "completion");
   const auto second = running();
   report("complete", second);
   const auto rest = followed("/v1/events?kind=completion", "event: completion", id);
   EXPECT_NE(rest.find(second.execution_id), rest.npos) << rest;
-  EXPECT_EQ(rest.find("id: " + id + "\n"), rest.npos);
+  EXPECT_EQ(count(rest, "event: completion"), 1u) << rest;
+  EXPECT_FALSE(contains(rest, "id: " + id + "\nevent: ")) << "not again what it has seen";
+}
+
+// Whoever loses the connection before anything has happened misses nothing, either.
+TEST_P(HttpLive, EventsSayFirstWhereTheyBegin) {
+  report("complete", running());
+  const auto text = followed("/v1/events?kind=completion&kind=lease", "\n\n");
+  EXPECT_EQ(text.rfind(": still here\nid: lease:", 0), 0u) << text;
+  EXPECT_FALSE(contains(text, "data:"));
+  const auto start = text.find("id: ") + 4;
+  const auto id = text.substr(start, text.find('\n', start) - start);
+  const auto task = running();
+  report("complete", task);
+  const auto rest = followed("/v1/events?kind=completion&kind=lease", "event: completion", id);
+  EXPECT_TRUE(contains(rest, task.execution_id)) << rest;
+  EXPECT_EQ(count(rest, "event: completion"), 1u) << rest;
+}
+
+TEST_P(HttpLive, EventsThatAreGoneAreTold) {
+  reopen({.clock_interval = std::chrono::milliseconds(0), .event_retention = std::chrono::milliseconds(1)});
+  report("complete", running());
+  const auto first = id_of(followed("/v1/events?after=0&kind=completion", "event: completion"), "completion");
+  report("complete", running());
+  report("complete", running());
+  const auto last = running();
+  report("complete", last);
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ASSERT_TRUE(engine().run_due());
+  const auto text = followed("/v1/events?kind=completion", "", first);
+  EXPECT_EQ(count(text, "event: lagged"), 1u) << text;
+  EXPECT_FALSE(contains(text, "event: completion")) << "what comes after a gap comes after it is known";
+  const auto oldest = id_of(text, "lagged");
+  EXPECT_TRUE(contains(text, R"(data: {"cursor":")" + oldest + "\"")) << text;
+  const auto rest = followed("/v1/events?kind=completion", "event: completion", oldest);
+  EXPECT_TRUE(contains(rest, last.execution_id)) << rest;
+}
+
+TEST_P(HttpLive, EventsAreChosenByWhoseTheyAre) {
+  report("complete", running());
+  submitted(R"(,"namespace":"team","lane_id":"side","tags":{"k":"v"})");
+  const auto task = claimed("side");
+  report("complete", task);
+  for (const auto* filter : {"namespace=team", "lane=side", "tag=k=v", "namespace=team&lane=side&tag=k=v"}) {
+    const auto text =
+        followed("/v1/events?after=0&kind=completion&" + std::string(filter), "event: completion");
+    EXPECT_TRUE(contains(text, task.execution_id)) << filter << text;
+    EXPECT_EQ(count(text, "event: completion"), 1u) << filter;
+  }
+  const auto text = followed("/v1/events?after=0&name=released&name=success", "event: completion");
+  EXPECT_FALSE(contains(text, "\"acquired\"")) << text;
+}
+
+TEST_P(HttpLive, ThePlaceOfWhoLeavesIsFree) {
+  serve({.max_stream_operations = 1, .max_live_streams = 1});
+  const auto task = running();
+  const auto stream = "/v1/executions/" + task.execution_id + "/attempts/0/stream";
+  const auto begin = std::chrono::steady_clock::now();
+  report("append", task, R"(,"text":"a")");
+  EXPECT_TRUE(has_room(stream + "/live"));
+  EXPECT_TRUE(eventually([&] { return has_room("/v1/events"); }));
+  EXPECT_TRUE(eventually([&] { return has_room("/v1/events"); }));
+  {
+    const auto client = http::Client::connect(url(), {.timeout = std::chrono::milliseconds(200)});
+    const http::Request wait{
+        .method = "GET", .path = stream + "/tail", .query = "after=99999999999999&block_ms=30000"};
+    EXPECT_FALSE((*client)->send(wait)) << "nothing comes";
+  }
+  EXPECT_TRUE(eventually([&] { return get(stream).status == 200; }));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10))
+      << "it has waited for what nobody wants any more";
 }
 
 TEST_P(HttpLive, EventsOfOneExecutionAreChosen) {
@@ -101,7 +189,9 @@ TEST_P(HttpLive, EventsEndForWhoDoesNotFollow) {
 
 TEST_P(HttpLive, StreamsAreRefusedForBadCursorsAndKinds) {
   for (const auto* query :
-       {"kind=x", "follow=x", "after=x", "after=lease:x", "after=lease", "tag=x", "flow=x"}) {
+       {"kind=x", "follow=x", "after=x", "after=lease:x", "after=lease", "tag=x", "flow=x",
+        // Of another store.
+        "after=lease:99999999999", "kind=completion&after=completion:99999999999"}) {
     EXPECT_EQ(get(std::string("/v1/events?") + query).status, 400) << query;
   }
   const auto id = submitted();

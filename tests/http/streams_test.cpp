@@ -281,6 +281,13 @@ TEST_P(HttpStreams, AreWaitedForUntilTheTimeIsOver) {
   EXPECT_EQ(nothing.body, kEmpty);
 }
 
+TEST_P(HttpStreams, AreWaitedForAsLongAsIsAsked) {  // 06 §16, 17
+  const auto task = running();
+  const auto begin = Clock::now();
+  EXPECT_EQ(get(tail(task, "block_ms=7000")).body, kEmpty);
+  EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(7000));
+}
+
 TEST_P(HttpStreams, AreReadByALimitedNumberAtOnce) {
   serve({.max_stream_operations = 1});
   const auto task = running();
@@ -298,6 +305,19 @@ TEST_P(HttpStreams, AreReadByALimitedNumberAtOnce) {
   append(task, "a");
   EXPECT_EQ(payloads(waiting.get()), "a");
   EXPECT_TRUE(eventually([&] { return get(path(task)).status == 200; })) << "the place is free again";
+}
+
+TEST_P(HttpStreams, AreNotBegunWhenTheServerEnds) {  // 06 §16, 42
+  const auto task = running();
+  append(task, "a");
+  begin_draining();
+  for (const auto& target : {path(task), tail(task), tail(task, "block_ms=30000"), path(task, "/live"),
+                             std::string("/v1/events")}) {
+    const auto refused = get(target);
+    EXPECT_EQ(refused.status, 503) << target;
+    EXPECT_EQ(refused.at("/kind"), "unavailable") << target;
+  }
+  EXPECT_EQ(get(summary_path(task)).status, 404) << "this waits for nobody";
 }
 
 // ---- summaries, and all attempts ----
@@ -320,6 +340,28 @@ TEST_P(HttpStreams, AreSummedUp) {
   EXPECT_EQ(summary.at("/version"), "2");
   EXPECT_EQ(summary.at("/patch_kind"), "json-merge-patch");
   EXPECT_GE(std::stoll(summary.at("/last_updated_ms")), std::stoll(summary.at("/first_applied_ms")));
+  EXPECT_EQ(get(path(task, "/summary")).body, summary.body) << "by its other name";
+  EXPECT_EQ(get("/v1/executions/" + task.execution_id + "/attempts/7/stream/summary").status, 404);
+}
+
+TEST_P(HttpStreams, AreListed) {
+  const auto all = [](const std::string& id) { return "/v1/executions/" + id + "/streams"; };
+  EXPECT_EQ(get(kNobody + "/streams").body, R"({"streams":[],"next_cursor":null})");
+  EXPECT_EQ(get("/v1/executions/nonsense/streams").status, 400);
+  const auto task = running();
+  EXPECT_EQ(get(all(task.execution_id)).size("/streams"), 0u) << "it has said nothing";
+  append(task, "a");
+  const auto id = append(task, "bc");
+  const auto open = get(all(task.execution_id));
+  ASSERT_EQ(open.size("/streams"), 1u) << open.body;
+  EXPECT_EQ(open.at("/streams/0/stream_id"), task.execution_id + ":0");
+  EXPECT_EQ(open.at("/streams/0/frame_count"), "2");
+  EXPECT_EQ(open.at("/streams/0/total_bytes"), "3");
+  EXPECT_EQ(open.at("/streams/0/last_id"), id);
+  EXPECT_EQ(open.at("/streams/0/has_summary"), "false");
+  EXPECT_EQ(open.at("/streams/0/closed_at"), "null");
+  report("complete", task);
+  EXPECT_EQ(get(all(task.execution_id)).at("/streams/0/closed_reason"), "attempt_success");
 }
 
 TEST_P(HttpStreams, OfAllAttemptsAreReadAsOne) {
