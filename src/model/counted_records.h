@@ -12,8 +12,7 @@ struct BoundedCount {
   std::string_view count;
   std::string_view bound;  // the column that it never passes; 0 there: nothing bounds it
 };
-inline constexpr std::array kCountsOfQuotaPolicy{
-    BoundedCount{"active_concurrency", "active_concurrency_cap"},
-    BoundedCount{"window_count", "max_requests_per_window"}};
+inline constexpr std::array kCountsOfQuotaPolicy{BoundedCount{"active_concurrency", "active_concurrency_cap"},
+                                                 BoundedCount{"window_count", "max_requests_per_window"}};
 
 }  // namespace flowfabric

@@ -84,12 +84,10 @@ TEST_P(Budgets, KnowOtherWordsForModesAndActions) {
   must(request);
   EXPECT_EQ(status(budget_id(1)).enforcement_mode, EnforcementMode::advisory);
   EXPECT_EQ(status(budget_id(1)).on_hard_limit, LimitAction::reject);
-  const std::map<std::string, EnforcementMode> modes{{"", EnforcementMode::strict},
-                                                     {"strict", EnforcementMode::strict},
-                                                     {"hard", EnforcementMode::strict},
-                                                     {"whatever", EnforcementMode::strict},
-                                                     {"advisory", EnforcementMode::advisory},
-                                                     {"soft", EnforcementMode::advisory}};
+  const std::map<std::string, EnforcementMode> modes{
+      {"", EnforcementMode::strict},           {"strict", EnforcementMode::strict},
+      {"hard", EnforcementMode::strict},       {"whatever", EnforcementMode::strict},
+      {"advisory", EnforcementMode::advisory}, {"soft", EnforcementMode::advisory}};
   int number = 1;
   for (const auto& [word, mode] : modes) {
     auto other = tokens(budget_id(++number), 10, 20);  // a soft limit above the hard one is allowed

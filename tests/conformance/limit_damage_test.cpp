@@ -31,9 +31,7 @@ class LimitDamage : public ReopenTest {
                       .soft_limits = {0}});
     must(ReportUsage{.budget_id = budget_, .dimensions = {"tokens"}, .deltas = {10}});
   }
-  ExecutionId limited() {
-    return create({.namespace_ = "acme", .policy = {.quota_policy_id = quota_}});
-  }
+  ExecutionId limited() { return create({.namespace_ = "acme", .policy = {.quota_policy_id = quota_}}); }
   bool waits(const ExecutionId& id) { return state(id).public_state == PublicState::waiting; }
 };
 INSTANTIATE_TEST_SUITE_P(DurableStores, LimitDamage, kDurableStores, store_name);
@@ -65,7 +63,8 @@ TEST_P(LimitDamage, WrongCountsArePutRightByARepair) {
       .quota_policy_id = quota_, .window_seconds = 60, .max_requests_per_window = 5, .max_concurrent = 5});
   for (int i = 0; i < 2; ++i) limited();
   EXPECT_EQ(claim({.max_tasks = 2}).size(), 2u);
-  for (const char* what : {"active_concurrency=5", "window_count=4", "active_concurrency=0, window_count=0"}) {
+  for (const char* what :
+       {"active_concurrency=5", "window_count=4", "active_concurrency=0, window_count=0"}) {
     damage(std::string("update ff_quota_policy set ") + what);
     EXPECT_GT(must(CheckStore{}).found, 0u) << what;
     EXPECT_GT(must(CheckStore{.repair = true}).repaired, 0u) << what;

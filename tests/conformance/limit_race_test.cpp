@@ -99,8 +99,8 @@ class SlotRace : public LimitRace {
   static constexpr int kCap = 7;
 
   void create_many(int count, std::uint64_t cap, std::uint64_t rate = 0) {
-    must(CreateQuotaPolicy{
-        .quota_policy_id = quota_, .max_requests_per_window = rate, .max_concurrent = cap});
+    must(
+        CreateQuotaPolicy{.quota_policy_id = quota_, .max_requests_per_window = rate, .max_concurrent = cap});
     CreateExecutions all;
     for (int i = 0; i < count; ++i) all.executions.push_back({.policy = {.quota_policy_id = quota_}});
     for (const auto& created : must(all)) ASSERT_TRUE(created);

@@ -175,7 +175,8 @@ TEST_P(Why, EverythingInTheWayIsNamed) {
   must(SetLaneState{.lane_id = "default", .state = LaneState::paused});
   std::vector<WaitingFor> all;
   for (const auto& reason : why(id)) all.push_back(reason.waiting_for);
-  EXPECT_EQ(all, (std::vector{WaitingFor::lane, WaitingFor::capability, WaitingFor::budget, WaitingFor::quota}))
+  EXPECT_EQ(all,
+            (std::vector{WaitingFor::lane, WaitingFor::capability, WaitingFor::budget, WaitingFor::quota}))
       << "in the order of admission";
 }
 

@@ -60,10 +60,9 @@ std::uint32_t version(const Rows& rows, int row) {
 template <class Record>
 constexpr bool is_counted = std::is_same_v<Record, QuotaPolicy>;  // see session_counts.cpp
 template <class Record>
-constexpr Lock kLockWhenRead = is_held<Record>                           ? Lock::share
-                               : is_shared<Record> || is_guarded<Record> || is_counted<Record>
-                                   ? Lock::none
-                                                                         : Lock::update;
+constexpr Lock kLockWhenRead = is_held<Record>                                                 ? Lock::share
+                               : is_shared<Record> || is_guarded<Record> || is_counted<Record> ? Lock::none
+                                                                                               : Lock::update;
 
 }  // namespace
 
