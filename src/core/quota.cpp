@@ -160,7 +160,8 @@ void reconcile(Unit& unit, const QuotaPolicyKey& key, bool changed_before, const
   policy.reconcile_at_ms.reset();
   if (in_use || !policy.lane_id.empty() || policy.is_deleted)
     policy.reconcile_at_ms = trimmed.whole ? at.now_ms + kReconcileMs : at.now_ms + 1;
-  if (policy.has_blocked && !policy.recheck.recheck_at_ms) policy.recheck.recheck_at_ms = at.now_ms;
+  const bool may_let_go = !policy.recheck.recheck_at_ms || room(policy) > 0;
+  if (policy.has_blocked && may_let_go) policy.recheck.recheck_at_ms = at.now_ms;
 }
 
 }  // namespace

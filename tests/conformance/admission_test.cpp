@@ -1,5 +1,6 @@
 // Budgets and quota policies at the claim: who is held back, and when they go on (05 §6–§10, numbers of §14).
 #include <algorithm>
+#include <functional>
 
 #include "model/partition.h"
 #include "support/limit_support.h"
@@ -16,6 +17,16 @@ class AdmissionAtClaim : public LimitTest {
   }
   std::string at_cap(const QuotaPolicyId& id, int cap) {
     return "quota " + id.to_string() + ": concurrency cap " + std::to_string(cap);
+  }
+  // A worker that waits is given the execution when the limit is cleared.
+  void expect_woken(const ExecutionId& id, const std::function<void()>& clear) {
+    auto waiting = engine().submit(ClaimTasks{.worker_id = kWorker, .wait_ms = 8000});
+    clear();
+    run_due();
+    ASSERT_EQ(waiting.wait_for(std::chrono::milliseconds(4000)), std::future_status::ready);
+    const auto tasks = waiting.get();
+    ASSERT_TRUE(tasks && tasks->size() == 1);
+    EXPECT_EQ(tasks->front().execution_id, id);
   }
   BudgetId used_up() {
     const auto id = make_budget(10);
@@ -416,6 +427,7 @@ TEST_P(AdmissionAtClaim, QuotaPoliciesOfFlowAndLaneCount) {  // §6
   for (const char* name : {"a", "b"})
     request.nodes.push_back({.name = name, .execution = {.lane_id = "fast"}});
   for (const auto& [name, id] : must(request).executions) remember(id);
+  tick(1);
   for (int i = 0; i < 2; ++i) create({.lane_id = "fast"});
   const auto tasks = claim({.lanes = {"fast"}, .max_tasks = 10});
   ASSERT_EQ(tasks.size(), 2u);
@@ -445,7 +457,7 @@ TEST_P(AdmissionAtClaim, WhoComesBackInTheSameWindowNeedsOnlyASlot) {  // §7.4
 TEST_P(AdmissionAtClaim, NothingHappensToWhatNobodyPicks) {  // §5, the table of states
   const auto budget = make_budget(10);
   const auto waiting = create_with(budget);
-  const auto delayed = create({.delay_until = now() + 1000, .policy = {.budget_ids = {budget}}});
+  const auto delayed = create({.policy = {.budget_ids = {budget}}, .delay_until = now() + 1000});
   spend(budget, 10);
   run_due();
   EXPECT_TRUE(waits(waiting));
@@ -479,15 +491,6 @@ TEST_P(AdmissionAtClaim, AWaitingWorkerIsWokenWhenALimitClears) {
   const auto by_budget = create_with(budget);
   const auto by_quota = create_with(policy);
   EXPECT_TRUE(claim({.max_tasks = 2}).empty());
-  const auto expect_woken = [&](const ExecutionId& id, auto&& clear) {
-    auto waiting = engine().submit(ClaimTasks{.worker_id = kWorker, .wait_ms = 8000});
-    clear();
-    run_due();
-    ASSERT_EQ(waiting.wait_for(std::chrono::milliseconds(4000)), std::future_status::ready);
-    const auto tasks = waiting.get();
-    ASSERT_TRUE(tasks && tasks->size() == 1);
-    EXPECT_EQ(tasks->front().execution_id, id);
-  };
   expect_woken(by_budget, [&] { must(ResetBudget{budget}); });
   expect_woken(by_quota, [&] { complete(task); });
 }

@@ -123,7 +123,7 @@ TEST_P(Quotas, AreTrimmedByTheClock) {
 TEST_P(Quotas, RefuseDefinitionsThatMakeNoSense) {
   const auto id = quota_id(50);
   const auto most = std::uint64_t{1} << 63;
-  for (const auto& bad : {CreateQuotaPolicy{.quota_policy_id = id, .window_seconds = most / 1000},
+  for (const auto& bad : {CreateQuotaPolicy{.quota_policy_id = id, .window_seconds = most / 1000 + 1},
                           CreateQuotaPolicy{.quota_policy_id = id, .max_requests_per_window = most},
                           CreateQuotaPolicy{.quota_policy_id = id, .max_concurrent = most},
                           CreateQuotaPolicy{.quota_policy_id = id, .jitter_ms = most}}) {

@@ -20,7 +20,7 @@ using core::Slot;
 using core::Unit;
 
 // Whoever locks the row when reading it may want something that a batch which is about to count holds.
-constexpr const char* kPatience = "set local lock_timeout='50ms'";
+constexpr const char* kPatience = "set local lock_timeout='100ms'";
 
 bool is_count(std::string_view column) {
   return std::ranges::any_of(kCountsOfQuotaPolicy, [&](const auto& each) { return each.count == column; });
