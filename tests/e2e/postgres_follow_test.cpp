@@ -1,5 +1,8 @@
-// Followers and tailers outlive the connections that they need (06 §16, 55 and 56).
+// Followers see everything once, whoever writes and whatever is restarted, and outlive the connections that
+// they need (06 §16, 49, 55 and 56). `bench/followers` is the first of them for a minute.
 #include <gtest/gtest.h>
+
+#include <map>
 
 #include "e2e/waiting.h"
 #include "flowfabric/engine.h"
@@ -41,6 +44,79 @@ class PostgresFollow : public testing::Test {
 
   PostgresServer server_;
 };
+
+// What one follower saw, by its cursor.
+struct Seen {
+  std::string cursor = first_cursor();
+  std::vector<EventView> events;
+
+  // Reads on for a while, or until nobody writes and all is read.
+  void follow(Engine& server, const std::atomic<int>& writers, seconds patience) {
+    const Stopwatch watch;
+    while (watch.elapsed() < patience) {
+      const bool over = writers == 0;
+      const auto batch = server.call(FollowEvents{
+          .family = EventFamily::lease_history, .cursor = cursor, .filter = {}, .limit = 50, .wait_ms = 50});
+      ASSERT_TRUE(batch) << batch.error().to_string();
+      cursor = batch->cursor;
+      events.insert(events.end(), batch->events.begin(), batch->events.end());
+      if (over && batch->events.empty()) return;
+    }
+  }
+  // Each event once, and the life of each execution in its order.
+  void check(std::size_t executions) const {
+    std::map<ExecutionId, std::string> lives;
+    std::string last;
+    for (const auto& event : events) {
+      EXPECT_LT(last, event.cursor) << "twice, or out of order";
+      last = event.cursor;
+      lives[*event.execution_id] += event.type + " ";
+    }
+    EXPECT_EQ(lives.size(), executions);
+    for (const auto& [id, life] : lives) EXPECT_EQ(life, "acquired renewed released ") << id.to_string();
+  }
+};
+
+TEST_F(PostgresFollow, SeesEachEventOnceWhateverIsRestarted) {
+  constexpr int kWriters = 8;
+  constexpr int kEach = 60;
+  auto one = open();
+  auto two = open();
+  std::atomic<int> writers{kWriters};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kWriters; ++i) {
+    threads.emplace_back([&, i] {
+      auto& server = i % 2 ? one : two;
+      const auto lane = "lane-" + std::to_string(i);
+      for (int n = 0; n < kEach; ++n) {
+        EXPECT_TRUE(server.call(CreateExecution{.lane_id = lane}));
+        const auto task = server.call(ClaimTasks{.worker_id = "w", .lanes = {lane}}).value().at(0);
+        EXPECT_TRUE(server.call(RenewLease{task.execution_id, task.fence, 0, 30'000}));
+        complete(server, task);
+        std::this_thread::sleep_for(milliseconds(20));
+      }
+      --writers;
+    });
+  }
+  std::array<Seen, 4> seen;
+  int restarts = 0;
+  constexpr auto kPatience = seconds(120);
+  threads.emplace_back([&] { seen[0].follow(one, writers, kPatience); });
+  threads.emplace_back([&] { seen[1].follow(one, writers, kPatience); });
+  threads.emplace_back([&] { seen[2].follow(two, writers, kPatience); });
+  threads.emplace_back([&] {
+    for (; writers > 0; ++restarts) {
+      auto server = open();
+      seen[3].follow(server, writers, seconds(1));
+    }
+    auto server = open();
+    seen[3].follow(server, writers, kPatience);
+  });
+  for (auto& thread : threads) thread.join();
+  EXPECT_GE(restarts, 1);
+  for (const auto& each : seen) each.check(kWriters * kEach);
+  EXPECT_EQ(seen[3].events, seen[0].events) << "in the same order";
+}
 
 // Told that the store is away, it goes on with its cursor, and has lost nothing.
 TEST_F(PostgresFollow, GoesOnAfterAnOutage) {
