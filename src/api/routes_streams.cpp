@@ -199,28 +199,6 @@ void read_output(const CallPtr& call) {
   });
 }
 
-void list_streams(const CallPtr& call) {
-  call->read(ListStreams{id_of(call)}, [](Call& self, const std::vector<StreamInfo>& streams) {
-    JsonWriter out;
-    out.object().key("streams").array();
-    for (const auto& stream : streams) {
-      out.object()
-          .field("attempt_index", stream.attempt_index)
-          .field("created_at", stream.created_at)
-          .field("frame_count", stream.frame_count)
-          .field("frames_kept", stream.frames_kept)
-          .field("total_bytes", stream.total_bytes)
-          .field("last_id", stream.last_id)
-          .field("last_frame_at", stream.last_frame_at)
-          .field("has_summary", stream.has_summary)
-          .field("closed_at", stream.closed_at)
-          .field("closed_reason", stream.closed_reason)
-          .end();
-    }
-    self.reply(200, out.end().end().take());
-  });
-}
-
 void read_summary(const CallPtr& call) {
   const auto attempt = attempt_of(call);
   call->read(ReadSummary{.execution_id = id_of(call), .attempt_index = attempt},
