@@ -48,7 +48,7 @@ class Replica {
     }
     auto result = engine::run_batch(*writer_, operations, {kPartitions, kRetentionMs});
     // As a committer does: it may have to lock what it only meant to read.
-    if (result.retry == store::Retry::now) {
+    for (int reruns = 0; result.retry == store::Retry::now && reruns < 20; ++reruns) {
       result = engine::run_batch(*writer_, operations, {kPartitions, kRetentionMs});
     }
     if (result.failure) throw std::runtime_error(name_ + ": " + result.failure->to_string());
