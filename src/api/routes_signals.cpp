@@ -175,14 +175,14 @@ void read_suspension(const CallPtr& call) {
 
 // "<when it was suspended>:<execution id>": what is listed next does not depend on what becomes of that one.
 void read_cursor(const std::string& cursor, ListSuspended& request) {
-  const auto colon = std::min(cursor.find(':'), cursor.size());
+  const auto colon = cursor.find(':');
+  if (colon == std::string::npos) refuse_input("cursor: not one of this list");
+  const auto* const end = cursor.data() + colon;
   std::int64_t suspended_at = 0;
-  const auto [end, failure] = std::from_chars(cursor.data(), cursor.data() + colon, suspended_at);
-  request.cursor = ExecutionId::parse(cursor.substr(std::min(colon + 1, cursor.size())));
+  const auto [last, failure] = std::from_chars(cursor.data(), end, suspended_at);
+  request.cursor = ExecutionId::parse(cursor.substr(colon + 1));
   request.cursor_suspended_at_ms = suspended_at;
-  if (failure != std::errc() || end != cursor.data() + colon || !request.cursor) {
-    refuse_input("cursor: not one of this list");
-  }
+  if (failure != std::errc() || last != end || !request.cursor) refuse_input("cursor: not one of this list");
 }
 
 void list_suspensions(const CallPtr& call) {

@@ -91,8 +91,8 @@ TEST_P(BulkCreate, OneThatIsRefusedLeavesTheOthersAlone) {
   for (const auto number : std::initializer_list<std::uint8_t>{2, 3, 4}) {
     expect_error(DescribeExecution{*named(number).execution_id}, ErrorCode::execution_not_found);
   }
-  EXPECT_EQ(count(), (Counts{{PublicState::waiting, 2}}));
-  EXPECT_EQ(count("closed"), Counts{});
+  EXPECT_EQ(count(), (StateCounts{{PublicState::waiting, 2}}));
+  EXPECT_EQ(count("closed"), StateCounts{});
 }
 
 TEST_P(BulkCreate, DuplicatesAreToldApart) {
@@ -109,7 +109,7 @@ TEST_P(BulkCreate, DuplicatesAreToldApart) {
   EXPECT_FALSE(answers[4].value().duplicate);
   EXPECT_EQ(answers[5], (Creation{answers[4]->execution_id, true, PublicState::waiting}));
   EXPECT_FALSE(answers[6].value().duplicate);
-  EXPECT_EQ(count(), (Counts{{PublicState::waiting, 4}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::waiting, 4}}));
 }
 
 TEST_P(BulkCreate, RepeatedAfterALostAnswerItMakesNothingNew) {
@@ -126,13 +126,13 @@ TEST_P(BulkCreate, TakesOneToAThousand) {
   expect_error(CreateExecutions{}, ErrorCode::invalid_input);
   expect_error(CreateExecutions{std::vector<CreateExecution>(1001, {.execution_kind = "test"})},
                ErrorCode::invalid_input);
-  EXPECT_EQ(count(), Counts{});
+  EXPECT_EQ(count(), StateCounts{});
   EXPECT_TRUE(must(ListLanes{}).lanes.empty());
 
   EXPECT_EQ(create_many(1).size(), 1u);
   const auto ids = create_many(1000);
   EXPECT_EQ(std::set(ids.begin(), ids.end()).size(), 1000u) << "each has an id of its own";
-  EXPECT_EQ(count(), (Counts{{PublicState::waiting, 1001}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::waiting, 1001}}));
 }
 
 TEST_P(BulkCreate, AreClaimedLikeOthers) {

@@ -245,7 +245,7 @@ TEST_P(BulkOperations, DoesThousandsWhileOtherWorkGoesOn) {
   const auto seen = finish(operation);
 
   EXPECT_EQ(outcome(seen), Outcome(3000, 0));
-  EXPECT_EQ(count("many"), (Counts{{PublicState::cancelled, 3000}}));
+  EXPECT_EQ(count("many"), (StateCounts{{PublicState::cancelled, 3000}}));
   for (const auto& id : ids) forget(id);  // one look at the whole store is enough
 }
 

@@ -19,7 +19,7 @@ class Cancel : public EngineTest {
     EXPECT_EQ(seen.completed_at, now());
     EXPECT_EQ(seen.failure_reason, failure_reason_before_);
     EXPECT_EQ(outcomes(id), Outcomes{TerminalOutcome::cancelled});
-    EXPECT_EQ(count(), (Counts{{PublicState::cancelled, 1}}));
+    EXPECT_EQ(count(), (StateCounts{{PublicState::cancelled, 1}}));
     advance(20 * kHour);
     EXPECT_EQ(describe(id), seen) << "nothing is due any more";
     EXPECT_TRUE(claim().empty());

@@ -195,7 +195,7 @@ TEST_P(ClaimLease, WhatExpiresOnTheWayDoesNotCostTheWorkerItsTask) {
   tick(10);
 
   EXPECT_EQ(claim_one().execution_id, good);
-  EXPECT_EQ(count(), (Counts{{PublicState::expired, 2}, {PublicState::active, 1}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::expired, 2}, {PublicState::active, 1}}));
 }
 
 TEST_P(ClaimLease, LostWorkPastItsDeadlineExpiresInsteadOfBeingReclaimed) {

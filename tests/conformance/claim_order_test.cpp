@@ -89,7 +89,7 @@ TEST_P(ClaimOrder, GivesAtMostAsManyAsAsked) {
   for (int i = 0; i < 5; ++i) create();
 
   EXPECT_EQ(claim({.max_tasks = 3}).size(), 3u);
-  EXPECT_EQ(count(), (Counts{{PublicState::active, 3}, {PublicState::waiting, 2}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::active, 3}, {PublicState::waiting, 2}}));
 }
 
 TEST_P(ClaimOrder, Gives256AtOnce) {
@@ -177,7 +177,7 @@ TEST_P(ClaimOrder, OtherLanesAreLeftAlone) {
   create({.lane_id = "a"});
 
   EXPECT_TRUE(claim({.lanes = {"b"}}).empty());
-  EXPECT_EQ(count("a"), (Counts{{PublicState::waiting, 1}}));
+  EXPECT_EQ(count("a"), (StateCounts{{PublicState::waiting, 1}}));
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ TEST_P(CreateDuplicate, ByKeyWithinItsWindowReturnsTheFirstId) {
 
   const auto again = keyed("order-17");
   EXPECT_EQ(must(again), duplicate_of(first));
-  EXPECT_EQ(count(), (Counts{{PublicState::waiting, 1}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::waiting, 1}}));
 }
 
 TEST_P(CreateDuplicate, ByKeyIgnoresTheIdItWasGiven) {
@@ -119,7 +119,7 @@ TEST_P(CreateDuplicate, ByKeyCrossesLanesAndPartitions) {
   const auto first = must(here).execution_id;
 
   EXPECT_EQ(must(there), duplicate_of(first));
-  EXPECT_EQ(count("lane-1"), Counts{});
+  EXPECT_EQ(count("lane-1"), StateCounts{});
 }
 
 TEST_P(CreateDuplicate, ByKeyNeedsTheSameNamespace) {
@@ -145,7 +145,7 @@ TEST_P(CreateDuplicate, AnEmptyKeyIsNone) {
   must(keyed(""));
 
   EXPECT_FALSE(must(keyed("")).duplicate);
-  EXPECT_EQ(count(), (Counts{{PublicState::waiting, 2}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::waiting, 2}}));
 }
 
 // ---- the window ----
@@ -198,7 +198,7 @@ TEST_P(CreateDuplicate, AWindowOfZeroRemembersNothing) {
   must(keyed("order-17", dedup_window(0)));
 
   EXPECT_FALSE(must(keyed("order-17", dedup_window(0))).duplicate);
-  EXPECT_EQ(count(), (Counts{{PublicState::waiting, 2}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::waiting, 2}}));
 }
 
 TEST_P(CreateDuplicate, AWindowBeyondAllTimeRemembersForever) {

@@ -114,7 +114,7 @@ TEST_P(CreateInput, IsRefusedWithItsCodeAndWithoutATrace) {
   expect_error(request, bad.code, bad.detail);
 
   expect_error(DescribeExecution{id}, ErrorCode::execution_not_found);
-  EXPECT_EQ(count(), Counts{});
+  EXPECT_EQ(count(), StateCounts{});
   EXPECT_TRUE(claim().empty());
   const auto good = must(CreateExecution{.execution_kind = "test", .idempotency_key = "key"});
   EXPECT_FALSE(good.duplicate) << "the refused create had its key remembered";

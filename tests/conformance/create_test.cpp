@@ -119,7 +119,7 @@ TEST_P(Create, RefusesAPartitionBeyondTheConfiguredCount) {
   expect_error(CreateExecution{.execution_id = beyond, .execution_kind = "test"}, ErrorCode::invalid_input);
 
   expect_error(DescribeExecution{beyond}, ErrorCode::execution_not_found);
-  EXPECT_EQ(count(), Counts{});
+  EXPECT_EQ(count(), StateCounts{});
   EXPECT_TRUE(claim().empty());
 }
 
@@ -241,24 +241,24 @@ TEST_P(Create, CountsTheLanesExecutionsByState) {
   create({.lane_id = "a", .delay_until = kStart + 1});
   create({.lane_id = "b"});
 
-  EXPECT_EQ(count("a"), (Counts{{PublicState::waiting, 1}, {PublicState::delayed, 1}}));
-  EXPECT_EQ(count("b"), (Counts{{PublicState::waiting, 1}}));
-  EXPECT_EQ(count("never used"), Counts{});
+  EXPECT_EQ(count("a"), (StateCounts{{PublicState::waiting, 1}, {PublicState::delayed, 1}}));
+  EXPECT_EQ(count("b"), (StateCounts{{PublicState::waiting, 1}}));
+  EXPECT_EQ(count("never used"), StateCounts{});
 }
 
 TEST_P(Create, MovesTheCountsAlongWithTheExecution) {
   const auto task = running();
-  EXPECT_EQ(count(), (Counts{{PublicState::active, 1}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::active, 1}}));
   complete(task);
 
-  EXPECT_EQ(count(), (Counts{{PublicState::completed, 1}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::completed, 1}}));
 }
 
 TEST_P(Create, AcceptsALaneOf64PrintableBytes) {
   const std::string longest(64, '~');
   create({.lane_id = longest});
 
-  EXPECT_EQ(count(longest), (Counts{{PublicState::waiting, 1}}));
+  EXPECT_EQ(count(longest), (StateCounts{{PublicState::waiting, 1}}));
 }
 
 TEST_P(Create, CountingABadLaneIsRefused) {
@@ -279,7 +279,7 @@ TEST_P(Create, TheSameUuidInAnotherPartitionIsAnotherExecution) {
 
   expect_error(DescribeExecution{{8, kChosenId.uuid}}, ErrorCode::execution_not_found);
   create({.execution_id = ExecutionId{8, kChosenId.uuid}});
-  EXPECT_EQ(count(), (Counts{{PublicState::waiting, 2}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::waiting, 2}}));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ class Expire : public EngineTest {
     EXPECT_EQ(seen.failure_reason, reason);
     EXPECT_EQ(seen.completed_at, now());
     EXPECT_EQ(outcomes(id), Outcomes{TerminalOutcome::expired});
-    EXPECT_EQ(count(), (Counts{{PublicState::expired, 1}}));
+    EXPECT_EQ(count(), (StateCounts{{PublicState::expired, 1}}));
     advance(20 * kHour);
     EXPECT_EQ(describe(id), seen) << "nothing is due any more";
     EXPECT_TRUE(claim().empty());
@@ -128,7 +128,7 @@ TEST_P(Expire, DeadlinesOfManyFireInOneRun) {
   for (int i = 0; i < 300; ++i) create(with_deadline(100));
   advance(100);
 
-  EXPECT_EQ(count(), (Counts{{PublicState::expired, 300}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::expired, 300}}));
 }
 
 // ---- attempt timeout ----

@@ -182,7 +182,7 @@ TEST_P(FlowCancel, DoesThousands) {
   EXPECT_EQ(cancel_flow().member_execution_ids.size(), 1000u) << "later, only the first thousand are named";
   run_due();
 
-  EXPECT_EQ(flow().counts, (Counts{{PublicState::cancelled, 1501}}));
+  EXPECT_EQ(flow().counts, (StateCounts{{PublicState::cancelled, 1501}}));
   EXPECT_EQ(flow().state, FlowState::cancelled);
 }
 
@@ -249,7 +249,7 @@ TEST_P(FlowCancel, WhoWaitsIsAnsweredWhenThousandsAreDone) {
   submit_many(fan_out(1500));
   EXPECT_EQ(cancel_flow(CancelFlow{.wait = true}).outcome, CancelOutcome::cancelled);
 
-  EXPECT_EQ(flow().counts, (Counts{{PublicState::cancelled, 1501}}));
+  EXPECT_EQ(flow().counts, (StateCounts{{PublicState::cancelled, 1501}}));
 }
 
 TEST_P(FlowCancel, WhoWaitsWaitsNoLongerThanItSaid) {

@@ -131,16 +131,16 @@ TEST_P(FlowRead, AnEmptyFlowIsOpen) {
   run_due();
 
   EXPECT_EQ(flow().state, FlowState::open);
-  EXPECT_EQ(flow().counts, Counts{});
+  EXPECT_EQ(flow().counts, StateCounts{});
 }
 
 TEST_P(FlowRead, TheStateFollowsFromTheMembers) {
   auto request = graph("a>b c");
   node(request, "c").execution.delay_until = now() + 10;
   submit(request);
-  EXPECT_EQ(
-      flow().counts,
-      (Counts{{PublicState::waiting, 1}, {PublicState::waiting_children, 1}, {PublicState::delayed, 1}}));
+  EXPECT_EQ(flow().counts,
+            (StateCounts{
+                {PublicState::waiting, 1}, {PublicState::waiting_children, 1}, {PublicState::delayed, 1}}));
   EXPECT_EQ(flow().state, FlowState::blocked);
   const auto task = take("a");
   EXPECT_EQ(flow().state, FlowState::running);
@@ -153,7 +153,7 @@ TEST_P(FlowRead, TheStateFollowsFromTheMembers) {
   succeeds("c");
 
   EXPECT_EQ(flow().state, FlowState::completed);
-  EXPECT_EQ(flow().counts, (Counts{{PublicState::completed, 3}}));
+  EXPECT_EQ(flow().counts, (StateCounts{{PublicState::completed, 3}}));
   EXPECT_EQ(flow().public_flow_state, FlowState::open);
 }
 

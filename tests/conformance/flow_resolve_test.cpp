@@ -148,7 +148,7 @@ TEST_P(FlowResolve, ASkipTravelsOverManyHops) {
   fail(claim_one({.lanes = {"many"}}), "boom", "permanent");
   run_due();
 
-  EXPECT_EQ(flow().counts, (Counts{{PublicState::failed, 1}, {PublicState::skipped, kHops}}));
+  EXPECT_EQ(flow().counts, (StateCounts{{PublicState::failed, 1}, {PublicState::skipped, kHops}}));
   EXPECT_EQ(state_of("n300"), expected::skipped());
 }
 
@@ -338,7 +338,7 @@ TEST_P(FlowResolve, AWideFanOutGoesOnByTheClock) {
   complete(claim_one({.lanes = {"many"}}));
   run_due();
 
-  EXPECT_EQ(flow().counts, (Counts{{PublicState::completed, 1}, {PublicState::waiting, 1000}}));
+  EXPECT_EQ(flow().counts, (StateCounts{{PublicState::completed, 1}, {PublicState::waiting, 1000}}));
   EXPECT_EQ(claim({.lanes = {"many"}, .max_tasks = 256}).size(), 256u);
 }
 
@@ -381,7 +381,7 @@ TEST_P(FlowResolveRestart, AWideFanOutGoesOnWhereItWas) {
   reopen();
   run_due();
 
-  EXPECT_EQ(flow().counts, (Counts{{PublicState::completed, 1}, {PublicState::waiting, 1000}}));
+  EXPECT_EQ(flow().counts, (StateCounts{{PublicState::completed, 1}, {PublicState::waiting, 1000}}));
 }
 
 // 04, case 40: what the first step did is not done again, and the rest is.
@@ -397,7 +397,7 @@ TEST_P(FlowResolveRestart, ASkipTravelsOnWhereItWas) {
   reopen();
   run_due();
 
-  EXPECT_EQ(flow().counts, (Counts{{PublicState::failed, 1}, {PublicState::skipped, kHops}}));
+  EXPECT_EQ(flow().counts, (StateCounts{{PublicState::failed, 1}, {PublicState::skipped, kHops}}));
   for (const char* name : {"n1", "n20", "n40"}) {
     EXPECT_EQ(outcomes(id(name)), Outcomes{TerminalOutcome::skipped}) << name;
     EXPECT_EQ(tally(name), name == std::string("n1") ? "0,1,0,0 impossible" : "0,0,1,0 impossible");

@@ -135,8 +135,9 @@ TEST_P(Siblings, ManyLoseToOne) {
   succeeds("u17");
   run_due();
 
-  EXPECT_EQ(flow().counts,
-            (Counts{{PublicState::waiting, 1}, {PublicState::completed, 1}, {PublicState::cancelled, 49}}));
+  EXPECT_EQ(
+      flow().counts,
+      (StateCounts{{PublicState::waiting, 1}, {PublicState::completed, 1}, {PublicState::cancelled, 49}}));
   expect_cancelled("u1", kSiblingQuorumSatisfied);
   expect_cancelled("u50", kSiblingQuorumSatisfied);
   EXPECT_EQ(state_of("d"), expected::waiting(AttemptState::pending_first_attempt));
@@ -151,9 +152,9 @@ TEST_P(Siblings, NoneIsForgottenHoweverManyThereAre) {
   complete(claim_one({.lanes = {"many"}}));
   run_due();
 
-  EXPECT_EQ(
-      flow().counts,
-      (Counts{{PublicState::waiting, 1}, {PublicState::completed, 1}, {PublicState::cancelled, kMany - 1}}));
+  EXPECT_EQ(flow().counts, (StateCounts{{PublicState::waiting, 1},
+                                        {PublicState::completed, 1},
+                                        {PublicState::cancelled, kMany - 1}}));
   EXPECT_FALSE(join("root").cancel_siblings_pending);
 }
 
@@ -301,8 +302,9 @@ TEST_P(Siblings, ManyJoinsAtOnceEachLoseTheirOwn) {
   for (const auto& [group, policy] : joins) succeeds(group + "2");
   run_due();
 
-  EXPECT_EQ(flow().counts,
-            (Counts{{PublicState::waiting, 8}, {PublicState::completed, 8}, {PublicState::cancelled, 16}}));
+  EXPECT_EQ(
+      flow().counts,
+      (StateCounts{{PublicState::waiting, 8}, {PublicState::completed, 8}, {PublicState::cancelled, 16}}));
   for (const auto& [group, policy] : joins) {
     EXPECT_FALSE(join(group).cancel_siblings_pending);
     expect_cancelled(group + "1", kSiblingQuorumSatisfied);

@@ -65,7 +65,7 @@ TEST_P(FlowSubmit, TheFlowIsAsItWasAsked) {
   EXPECT_EQ(seen.node_count, 3u);
   EXPECT_EQ(seen.edge_count, 1u);
   EXPECT_EQ(seen.created_at, now());
-  EXPECT_EQ(seen.counts, (Counts{{PublicState::waiting, 2}, {PublicState::waiting_children, 1}}));
+  EXPECT_EQ(seen.counts, (StateCounts{{PublicState::waiting, 2}, {PublicState::waiting_children, 1}}));
 }
 
 TEST_P(FlowSubmit, EdgesAreInForceAtOnce) {
@@ -159,15 +159,16 @@ TEST_P(FlowSubmit, AThousandNodesAreOneCall) {
   EXPECT_EQ(submit_many(std::move(request)).executions.size(), 1000u);
   complete(claim_one({.lanes = {"many"}}));
   run_due();
-  EXPECT_EQ(
-      flow().counts,
-      (Counts{{PublicState::completed, 1}, {PublicState::waiting, 998}, {PublicState::waiting_children, 1}}));
+  EXPECT_EQ(flow().counts, (StateCounts{{PublicState::completed, 1},
+                                        {PublicState::waiting, 998},
+                                        {PublicState::waiting_children, 1}}));
   for (auto tasks = claim({.lanes = {"many"}, .max_tasks = 256}); !tasks.empty();
        tasks = claim({.lanes = {"many"}, .max_tasks = 256})) {
     for (const auto& task : tasks) complete(task);
   }
 
-  EXPECT_EQ(flow().counts, (Counts{{PublicState::completed, 1000}})) << "the sink was claimed as the last";
+  EXPECT_EQ(flow().counts, (StateCounts{{PublicState::completed, 1000}}))
+      << "the sink was claimed as the last";
   EXPECT_EQ(flow().state, FlowState::completed);
 }
 
@@ -219,7 +220,7 @@ TEST_P(FlowSubmit, WithoutAnIdEachIsAFlowOfItsOwn) {
 
   EXPECT_NE(first.flow_id, second.flow_id);
   EXPECT_NE(first.executions.at("a"), second.executions.at("a"));
-  EXPECT_EQ(count("a"), (Counts{{PublicState::waiting, 2}}));
+  EXPECT_EQ(count("a"), (StateCounts{{PublicState::waiting, 2}}));
 }
 
 // ---- bad input ----

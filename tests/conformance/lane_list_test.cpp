@@ -132,10 +132,10 @@ TEST_P(LaneList, CountsAreThoseOfTheLane) {
 
   const auto lanes = must(ListLanes{}).lanes;
   ASSERT_EQ(names_of(lanes), (Names{"a", "b", "c", "d"}));
-  EXPECT_EQ(lanes[0].counts, (Counts{{PublicState::waiting, 1}, {PublicState::delayed, 1}}));
-  EXPECT_EQ(lanes[1].counts, (Counts{{PublicState::active, 1}}));
-  EXPECT_EQ(lanes[2].counts, (Counts{{PublicState::cancelled, 1}}));
-  EXPECT_EQ(lanes[3].counts, Counts{});
+  EXPECT_EQ(lanes[0].counts, (StateCounts{{PublicState::waiting, 1}, {PublicState::delayed, 1}}));
+  EXPECT_EQ(lanes[1].counts, (StateCounts{{PublicState::active, 1}}));
+  EXPECT_EQ(lanes[2].counts, (StateCounts{{PublicState::cancelled, 1}}));
+  EXPECT_EQ(lanes[3].counts, StateCounts{});
   for (const auto& lane : lanes) EXPECT_EQ(lane.counts, count(lane.lane_id));
 }
 

@@ -62,7 +62,7 @@ TEST_P(LaneBehaviour, NewWorkIsAcceptedOrRefused) {
   expect_error(request, ErrorCode::lane_not_accepting);
   EXPECT_EQ(error_info(ErrorCode::lane_not_accepting).http_status, 409);
   expect_error(DescribeExecution{{7, {}}}, ErrorCode::execution_not_found);
-  EXPECT_EQ(count(), (Counts{{PublicState::waiting, 1}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::waiting, 1}}));
 }
 
 TEST_P(LaneBehaviour, AfterARefusalTheSameRequestIsNew) {
@@ -98,7 +98,7 @@ TEST_P(LaneBehaviour, WaitingWorkIsHandedOutOrNot) {
   if (given().state == LaneState::disabled) {
     EXPECT_EQ(shown, "lane default is disabled");
   }
-  EXPECT_EQ(count(), (Counts{{PublicState::waiting, 2}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::waiting, 2}}));
   expect_claims({urgent, first});
 }
 

@@ -133,10 +133,10 @@ TEST_P(Retention, ManyGoAtOnce) {
     cancel(id);
     forget(id);
   }
-  EXPECT_EQ(count(), (Counts{{PublicState::cancelled, 2500}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::cancelled, 2500}}));
   advance(1000);
 
-  EXPECT_EQ(count(), Counts{});
+  EXPECT_EQ(count(), StateCounts{});
   EXPECT_EQ(matching({}), Ids{});
 }
 
@@ -170,10 +170,10 @@ TEST_P(Retention, NothingKnowsOfItAnyMore) {
     EXPECT_EQ(matching(filter), Ids{});
   }
   EXPECT_EQ(must(ListPartition{.partition = id.partition}), PartitionPage{});
-  EXPECT_EQ(count(), Counts{});
+  EXPECT_EQ(count(), StateCounts{});
   const auto lanes = must(ListLanes{}).lanes;
   ASSERT_EQ(lanes.size(), 1u) << "a lane stays";
-  EXPECT_EQ(lanes[0].counts, Counts{});
+  EXPECT_EQ(lanes[0].counts, StateCounts{});
   EXPECT_EQ(lease_log(id), (Log{"1 acquired", "1 released completed"})) << "events have a time of their own";
   EXPECT_EQ(completions(id).size(), 1u);
 }
@@ -264,7 +264,7 @@ TEST_P(Retention, AnIdIsTakenAgainWhileItsFormerLifeIsRemoved) {
     EXPECT_EQ(matching({.tags = {{"a.b", "c"}}}).size(), 1u);
     forget({7, {}});
   }
-  EXPECT_EQ(count(), (Counts{{PublicState::waiting, 1}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::waiting, 1}}));
 }
 
 // ---- options ----
@@ -402,7 +402,7 @@ TEST_P(RetentionRestart, ThePeriodGoesOn) {
   expect_purged_at(id, kStart + 1000);
   reopen();
   expect_error(DescribeExecution{id}, ErrorCode::execution_not_found);
-  EXPECT_EQ(count(), Counts{});
+  EXPECT_EQ(count(), StateCounts{});
 }
 
 }  // namespace

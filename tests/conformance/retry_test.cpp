@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(EveryStore, Retry, kStores, store_name);
 TEST_P(Retry, ThreeRetriesAreFourAttempts) {
   EXPECT_EQ(waits_of(retries(3)), (Waits{1000, 1000, 1000}));
 
-  EXPECT_EQ(count(), (Counts{{PublicState::failed, 1}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::failed, 1}}));
 }
 
 TEST_P(Retry, EachAttemptIsInTheHistory) {
@@ -75,7 +75,7 @@ TEST_P(Retry, ASuccessEndsTheTrying) {
   advance(1000);
   complete(claim_one());
 
-  EXPECT_EQ(count(), (Counts{{PublicState::completed, 1}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::completed, 1}}));
 }
 
 TEST_P(Retry, AReclaimNeitherCountsNorResets) {

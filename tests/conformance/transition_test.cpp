@@ -26,7 +26,7 @@ TEST_P(Transition, ClaimStartsTheAttempt) {
   EXPECT_EQ(attempt_log(id), Log{"0 initial started"});
   EXPECT_EQ(lease_log(id), Log{"1 acquired"});
   EXPECT_EQ(outcomes(id), Outcomes{});
-  EXPECT_EQ(count(), (Counts{{PublicState::active, 1}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::active, 1}}));
 }
 
 TEST_P(Transition, RenewalLeavesTheStateAlone) {
@@ -73,7 +73,7 @@ TEST_P(Transition, CompleteEndsInSuccess) {
   EXPECT_EQ(attempts(id).at(0).ended_at, kStart + 10);
   EXPECT_EQ(lease_log(id), (Log{"1 acquired", "1 released completed"}));
   EXPECT_EQ(outcomes(id), Outcomes{TerminalOutcome::success});
-  EXPECT_EQ(count(), (Counts{{PublicState::completed, 1}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::completed, 1}}));
 }
 
 TEST_P(Transition, CompleteWithoutAResultStoresNone) {
@@ -103,7 +103,7 @@ TEST_P(Transition, FailWithARetryWaitsOutTheBackoff) {
   EXPECT_EQ(attempts(id).at(0).failure_category, "infra_crash");
   EXPECT_EQ(lease_log(id), (Log{"1 acquired", "1 released failed_retry_scheduled"}));
   EXPECT_EQ(outcomes(id), Outcomes{});
-  EXPECT_EQ(count(), (Counts{{PublicState::delayed, 1}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::delayed, 1}}));
 }
 
 TEST_P(Transition, FailWithoutARetryEndsInFailure) {
@@ -123,7 +123,7 @@ TEST_P(Transition, FailWithoutARetryEndsInFailure) {
   EXPECT_EQ(attempts(id).at(0).failure_category, "permanent");
   EXPECT_EQ(lease_log(id), (Log{"1 acquired", "1 released failed_terminal"}));
   EXPECT_EQ(outcomes(id), Outcomes{TerminalOutcome::failed});
-  EXPECT_EQ(count(), (Counts{{PublicState::failed, 1}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::failed, 1}}));
 }
 
 TEST_P(Transition, DelayPausesTheAttempt) {
@@ -141,7 +141,7 @@ TEST_P(Transition, DelayPausesTheAttempt) {
   EXPECT_EQ(attempt_log(id), Log{"0 initial suspended"});
   EXPECT_EQ(lease_log(id), (Log{"1 acquired", "1 released worker_delay"}));
   EXPECT_EQ(outcomes(id), Outcomes{});
-  EXPECT_EQ(count(), (Counts{{PublicState::delayed, 1}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::delayed, 1}}));
 }
 
 TEST_P(Transition, TheResumedClaimGoesOnWithTheAttempt) {
@@ -174,7 +174,7 @@ TEST_P(Transition, AnExpiredLeaseIsLost) {
   EXPECT_EQ(attempt_log(id), Log{"0 initial started"}) << "not ended yet";
   EXPECT_EQ(lease_log(id), (Log{"1 acquired", "1 expired"}));
   EXPECT_EQ(outcomes(id), Outcomes{});
-  EXPECT_EQ(count(), (Counts{{PublicState::active, 1}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::active, 1}}));
 }
 
 TEST_P(Transition, ALostLeaseIsMarkedOnlyOnce) {
@@ -217,7 +217,7 @@ TEST_P(Transition, AtTheReclaimCapTheExecutionFails) {
   EXPECT_EQ(attempts(id)[0].attempt_state, AttemptLifecycle::interrupted_reclaimed);
   EXPECT_EQ(lease_log(id), (Log{"1 acquired", "1 expired", "1 revoked max_reclaims_exceeded"}));
   EXPECT_EQ(outcomes(id), Outcomes{TerminalOutcome::failed});
-  EXPECT_EQ(count(), (Counts{{PublicState::failed, 1}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::failed, 1}}));
 }
 
 TEST_P(Transition, ADelayThatEndsMakesItWait) {
@@ -232,7 +232,7 @@ TEST_P(Transition, ADelayThatEndsMakesItWait) {
   EXPECT_EQ(seen.delay_until, std::nullopt);
   EXPECT_EQ(seen.blocking_detail, "");
   EXPECT_EQ(seen.last_transition_at, kStart + 100);
-  EXPECT_EQ(count(), (Counts{{PublicState::waiting, 1}}));
+  EXPECT_EQ(count(), (StateCounts{{PublicState::waiting, 1}}));
 }
 
 TEST_P(Transition, ABackoffThatEndsKeepsTheRetryPending) {

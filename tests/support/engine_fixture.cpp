@@ -28,7 +28,7 @@ std::ostream& operator<<(std::ostream& out, const Story& story) {
 }
 
 void EngineFixture::TearDown() {
-  std::map<std::string, Counts> truth;
+  std::map<std::string, StateCounts> truth;
   for (const auto& id : created_) {
     const auto seen = describe(id);
     ++truth[seen.lane_id][seen.state.public_state];
@@ -174,7 +174,7 @@ std::vector<AttemptSnapshot> EngineFixture::attempts(const ExecutionId& id) {
 std::optional<std::string> EngineFixture::result(const ExecutionId& id) {
   return must(ReadResult{id});
 }
-Counts EngineFixture::count(const std::string& lane) {
+StateCounts EngineFixture::count(const std::string& lane) {
   return must(CountLane{lane});
 }
 std::vector<LeaseEventView> EngineFixture::lease_events(const ExecutionId& id) {

@@ -28,7 +28,7 @@ inline constexpr std::int64_t kLeaseTtl = 30'000;
 inline constexpr std::int64_t kHour = 3'600'000;
 inline constexpr const char* kWorker = "worker-1";
 
-using Counts = std::map<PublicState, std::int64_t>;
+using StateCounts = std::map<PublicState, std::int64_t>;
 // `epoch type reason` of each lease event, `index type state reason` of each attempt: see lease_log().
 using Log = std::vector<std::string>;
 
@@ -39,7 +39,7 @@ struct Story {
   std::vector<LeaseEventView> lease_events;
   std::vector<CompletionEventView> completions;
   std::optional<std::string> result;
-  Counts counts;
+  StateCounts counts;
   bool operator==(const Story&) const = default;
 };
 std::ostream& operator<<(std::ostream& out, const Story& story);
@@ -144,7 +144,7 @@ class EngineFixture : public ::testing::Test {
   ExecutionSnapshot describe(const ExecutionId& id);
   std::vector<AttemptSnapshot> attempts(const ExecutionId& id);
   std::optional<std::string> result(const ExecutionId& id);
-  Counts count(const std::string& lane = "default");
+  StateCounts count(const std::string& lane = "default");
   std::vector<LeaseEventView> lease_events(const ExecutionId& id);
   std::vector<CompletionEventView> completions(const ExecutionId& id);
   Story story(const ExecutionId& id);
