@@ -223,7 +223,7 @@ TEST_P(Waitpoints, WhoIsSuspendedIsListed) {
 // Of all partitions, in the order in which they were suspended.
 TEST_P(Waitpoints, WhoIsSuspendedIsListedWhereverItIs) {
   std::vector<ExecutionId> all;
-  for (const std::uint16_t partition : {200, 3, 255, 0, 77}) {
+  for (const auto partition : std::vector<std::uint16_t>{200, 3, 255, 0, 77}) {
     const ExecutionId wanted{partition, Uuid{{static_cast<std::uint8_t>(partition), 1}}};
     create({.execution_id = wanted, .namespace_ = "acme", .lane_id = "reviews"});
     auto request = suspension(claim_one({.lanes = {"reviews"}}), all_of({single("a"), single("b")}));
