@@ -17,7 +17,8 @@ INSTANTIATE_TEST_SUITE_P(EveryStore, HttpOperators, kHttpStores, http_store_name
 
 TEST_P(HttpOperators, SeeWhatIsSuspended) {
   const auto first = suspended();
-  const auto second = suspend(running(R"(,"lane_id":"other","namespace":"acme")"), under(any("a")));
+  submitted(R"(,"lane_id":"other","namespace":"acme")");
+  const auto second = suspend(claimed("other"), under(any("a")));
   submitted();
   const auto all = get("/v1/suspensions");
   ASSERT_EQ(all.size("/suspensions"), 2u) << all.body;
@@ -146,7 +147,7 @@ TEST_P(HttpOperators, SeeStreamsAndEdges) {
   EXPECT_EQ(streams.at("/streams/0/frame_count"), "1") << streams.body;
   EXPECT_EQ(streams.at("/streams/0/closed_at"), "null");
 
-  const auto flow = post("/v1/flows/submit", R"({"nodes":[{"name":"a","execution_kind":"k"},)"
+  const auto flow = post("/v1/flows/submit", R"({"flow_kind":"k","nodes":[{"name":"a","execution_kind":"k"},)"
                                              R"({"name":"b","execution_kind":"k"}],)"
                                              R"("edges":[{"from":"a","to":"b"}]})");
   const auto a = flow.at("/executions/a");

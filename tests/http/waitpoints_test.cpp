@@ -294,7 +294,7 @@ TEST_P(HttpWaitpoints, AreListedWithAllSuspensions) {
   EXPECT_EQ(first.keys("/suspensions/0"), (Names{"execution_id", "lane_id", "namespace", "reason_code",
                                                  "suspended_at", "timeout_at", "waitpoint_ids"}));
   EXPECT_EQ(first.at("/suspensions/0/lane_id"), "default");
-  EXPECT_EQ(first.at("/suspensions/0/namespace"), "");
+  EXPECT_EQ(first.at("/suspensions/0/namespace"), "default");
   EXPECT_EQ(first.at("/suspensions/0/reason_code"), "waiting_for_signal");
   EXPECT_GT(std::stoll(first.at("/suspensions/0/timeout_at")),
             std::stoll(first.at("/suspensions/0/suspended_at")));
