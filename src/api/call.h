@@ -63,8 +63,8 @@ struct Services {
   Metrics metrics;
   Permits stream_operations;
   Permits live_streams;
-  Permits checking{1};
   std::atomic<bool> rotating{false};
+  std::atomic<bool> checking{false};
   std::atomic<bool> draining{false};
   // One round trip to the store, and its figures; neither may take long.
   Lookout<bool> store_probe;

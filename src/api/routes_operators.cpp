@@ -77,34 +77,40 @@ void overview(const CallPtr& call) {
   });
 }
 
+void reply_report(Call& self, const StoreReport& report) {
+  JsonWriter out;
+  out.object()
+      .field("executions", report.executions)
+      .field("records", report.records)
+      .field("found", report.found)
+      .field("repaired", report.repaired)
+      .key("violations")
+      .array();
+  for (const auto& violation : report.violations) {
+    out.object()
+        .field("where", violation.where)
+        .field("what", violation.what)
+        .field("repaired", violation.repaired)
+        .end();
+  }
+  self.reply(200, out.end().end().take());
+}
+
 // Looks at every record, which takes its time: not on a thread that serves others.
 void check_store(const CallPtr& call) {
   const bool repair = call->has_body() && call->fields().flag_or("repair", false);
-  auto checking = call->services.checking.take();
-  if (!checking) {
+  if (call->services.checking.exchange(true)) {
     throw Refusal{.status = 429,
                   .code = "resource_exhausted",
                   .error = "check_store: one check at a time (max 1)",
                   .detail = "Another check is running in this server: repeat the call when it has ended.",
                   .retryable = true};
   }
-  call->read(CheckStore{.repair = repair}, [checking](Call& self, const StoreReport& report) {
-    JsonWriter out;
-    out.object()
-        .field("executions", report.executions)
-        .field("records", report.records)
-        .field("found", report.found)
-        .field("repaired", report.repaired)
-        .key("violations")
-        .array();
-    for (const auto& violation : report.violations) {
-      out.object()
-          .field("where", violation.where)
-          .field("what", violation.what)
-          .field("repaired", violation.repaired)
-          .end();
-    }
-    self.reply(200, out.end().end().take());
+  call->services.readers.run([call, repair] {
+    const auto report = call->engine().call(CheckStore{.repair = repair});
+    call->services.checking = false;
+    if (!report) return call->reply(report.error());
+    call->guard([&] { reply_report(*call, *report); });
   });
 }
 

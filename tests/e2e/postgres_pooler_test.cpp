@@ -33,8 +33,10 @@ TEST_F(PostgresPooler, CompletesEverythingOverFewConnections) {
   {
     Load load(pooler_.url() + "&committers=6");
     EXPECT_TRUE(load.goes_on(200));
-    EXPECT_GT(connections(), 0);
-    EXPECT_LE(connections(), kConnections);
+    // Asked once: whoever has asked may still be seen going.
+    const auto open = connections();
+    EXPECT_GT(open, 0);
+    EXPECT_LE(open, kConnections);
     EXPECT_TRUE(load.goes_on(200));
     EXPECT_TRUE(load.finish());
     EXPECT_EQ(load.complaints(), std::vector<std::string>());
