@@ -41,8 +41,30 @@ TEST_P(Workers, ANewOneIsListedAsItRegistered) {
                                                .capabilities = {"cuda", "gpu"},
                                                .last_heartbeat_at = kStart,
                                                .liveness_ttl_ms = 5000,
-                                               .registered_at = kStart})});
+                                               .registered_at = kStart,
+                                               .leases = 0})});
   EXPECT_EQ(events(), Log{"acme/pool-7 registered"});
+}
+
+TEST_P(Workers, AreListedWithHowManyTheyRun) {
+  must(RegisterWorker{.worker_id = "w", .worker_instance_id = "i1"});
+  must(RegisterWorker{.worker_id = "w", .worker_instance_id = "i1", .namespace_ = "acme"});
+  must(RegisterWorker{.worker_id = "w", .worker_instance_id = "i2"});
+  create({.namespace_ = "acme"});
+  tick(1);
+  create();
+  create();
+  const auto task = claim_one({.worker_id = "w", .worker_instance_id = "i1"});
+  claim_one({.worker_id = "w", .worker_instance_id = "i1"});
+  const auto leases = [&] {
+    std::vector<std::optional<std::uint64_t>> all;
+    for (const auto& worker : workers()) all.push_back(worker.leases);
+    return all;
+  };
+  using Leases = std::vector<std::optional<std::uint64_t>>;
+  EXPECT_EQ(leases(), (Leases{2, 0, 1})) << "one without a namespace works for all";
+  complete(task);
+  EXPECT_EQ(leases(), (Leases{1, 0, 0}));
 }
 
 TEST_P(Workers, RegisteringAgainOverwritesAllButItsFirstTime) {
@@ -58,7 +80,8 @@ TEST_P(Workers, RegisteringAgainOverwritesAllButItsFirstTime) {
                                                .capabilities = {},
                                                .last_heartbeat_at = kStart + 4999,
                                                .liveness_ttl_ms = 9000,
-                                               .registered_at = kStart})});
+                                               .registered_at = kStart,
+                                               .leases = 0})});
   EXPECT_EQ(events(), (Log{"/i1 registered", "/i1 registered"}));
 }
 
