@@ -4,6 +4,8 @@
 namespace flowfabric::tests {
 namespace {
 
+const std::string kNobody = "{fp:1}:0b6d7a52-6f0e-4c1e-9f5e-2b9a64d1c001";
+
 class HttpOperators : public HttpSuspensionTest {
  protected:
   static std::string who(const std::string& execution_id) {
@@ -50,8 +52,26 @@ TEST_P(HttpOperators, ApproveWithoutAToken) {
   EXPECT_EQ(state_of(waiting.task.execution_id), "\"waiting\"");
   EXPECT_TRUE(post(waiting.path("/approve"), body + "}").has("/Duplicate/existing_signal_id"));
   expect_shape_refused(post(waiting.path("/approve"), "{}"), "{}");
-  const auto nobody = "/v1/executions/{fp:1}:0b6d7a52-6f0e-4c1e-9f5e-2b9a64d1c001/approve";
-  EXPECT_EQ(post(nobody, body + "}").status, 404);
+  EXPECT_EQ(post("/v1/executions/" + kNobody + "/approve", body + "}").status, 404);
+}
+
+TEST_P(HttpOperators, ApproveOnlyWhatTakesSignals) {
+  const auto approve = [&](const Waiting& to, const std::string& suffix = "") {
+    return post(to.path("/approve"),
+                R"({"waitpoint_id":")" + to.waitpoint_id + R"(","idempotency_suffix":")" + suffix + "\"}");
+  };
+  const auto full = pending(running(R"(,"policy":{"max_signals_per_execution":1})"));
+  deliver(full, "first");
+  EXPECT_EQ(approve(full).at("/code"), "signal_limit_exceeded");
+
+  const auto closed = pending(running(R"(,"lane_id":"default")"));
+  post(closed.path("/waitpoints/" + closed.waitpoint_id + "/close"));
+  EXPECT_EQ(said(approve(closed)), "409 state_conflict: WaitpointClosed (state_conflict, final)");
+
+  const auto resumed = suspended();
+  approve(resumed);
+  EXPECT_EQ(said(approve(resumed, "again")),
+            "409 state_conflict: TargetNotSignalable (state_conflict, final)");
 }
 
 TEST_P(HttpOperators, CloseWaitpoints) {
@@ -79,7 +99,23 @@ TEST_P(HttpOperators, ReserveAnExecutionForAWorker) {
   expect_shape_refused(post(path, R"({"worker_id":"w1"})"), "no ttl");
 }
 
+TEST_P(HttpOperators, ReserveOnlyWhatAWorkerMayHave) {
+  const auto needy =
+      submitted(R"(,"policy":{"routing_requirements":{"required_capabilities":["gpu"]}},"lane_id":"other")");
+  const auto grant = [&](const std::string& id, const std::string& more_keys) {
+    return post("/v1/executions/" + id + "/grant",
+                R"({"worker_id":"w1","grant_ttl_ms":100)" + more_keys + "}");
+  };
+  EXPECT_EQ(grant(needy, R"(,"lane_id":"other")").at("/code"), "capability_mismatch");
+  EXPECT_EQ(grant(needy, R"(,"lane_id":"other","capabilities":["a b"])").at("/code"), "invalid_capabilities");
+  EXPECT_EQ(grant(needy, R"(,"capabilities":["gpu"])").at("/code"), "execution_not_in_eligible_set");
+  EXPECT_EQ(grant(kNobody, "").at("/code"), "execution_not_found");
+}
+
 TEST_P(HttpOperators, TakeAnExecutionThemselves) {
+  const auto reserved = submitted();
+  post("/v1/executions/" + reserved + "/grant", R"({"worker_id":"w1","grant_ttl_ms":60000})");
+  EXPECT_EQ(post("/v1/executions/" + reserved + "/claim").at("/code"), "grant_already_exists");
   const auto id = submitted();
   const auto path = "/v1/executions/" + id + "/claim";
   const auto task = post(path, R"({"lease_ttl_ms":5000})");
@@ -104,6 +140,13 @@ TEST_P(HttpOperators, BlockAndUnblock) {
   expect_shape_refused(post(path + "/block", R"({"reason":"moonlight"})"), "an unknown word");
   expect_shape_refused(post(path + "/unblock", "{}"), "none");
   EXPECT_EQ(post(path + "/block", R"({"reason":"waiting_for_signal"})").status, 400);
+  const auto running_path = "/v1/executions/" + running().execution_id;
+  EXPECT_EQ(post(running_path + "/block", R"({"reason":"paused_by_policy"})").at("/code"),
+            "execution_not_eligible");
+  const auto nobody = "/v1/executions/" + kNobody;
+  EXPECT_EQ(post(nobody + "/block", R"({"reason":"paused_by_policy"})").at("/code"), "execution_not_found");
+  EXPECT_EQ(post(nobody + "/unblock", R"({"expected_reason":"paused_by_policy"})").at("/code"),
+            "execution_not_found");
 }
 
 // ---- limits ----
