@@ -113,8 +113,10 @@ void PostgresSession::check_counted(const Unit& unit) {
 std::vector<QuotaPolicyKey> PostgresSession::post_counted(const Unit& unit) {
   static const std::string sql = count_statement();
   std::vector<const Slot<QuotaPolicy>*> slots;
+  // Also when nothing is added: who was refused must have been refused by what is still true, or whoever
+  // clears the limit meanwhile would not find what waits for that.
   unit.for_each_dirty<QuotaPolicy>([&](const Slot<QuotaPolicy>& slot) {
-    if (is_only_counted(slot) && *slot.changed != *slot.stored) slots.push_back(&slot);
+    if (is_only_counted(slot)) slots.push_back(&slot);
   });
   std::ranges::sort(slots, {}, [](const auto* slot) { return slot->key; });
   std::vector<QuotaPolicyKey> keys;
