@@ -270,8 +270,22 @@ Result<FlowSubmission> submit_flow(Unit& unit, const SubmitFlow& request, Contex
   return submission(request, ids, false);
 }
 
+namespace {
+
+FlowKey key_of(const SubmitFlow& request, std::uint16_t flow_partitions) {
+  return {partition_of(request.flow_id->uuid, flow_partitions), *request.flow_id};
+}
+
+}  // namespace
+
+void expect_new(Unit& unit, const SubmitFlow& request, std::uint16_t flow_partitions) {
+  const auto key = key_of(request, flow_partitions);
+  unit.put<Flow>(key, nullptr);
+  for (const auto& id : member_ids(request, key.partition_key)) unit.put<Execution>(id, nullptr);
+}
+
 void want_for(Unit& unit, const SubmitFlow& request, std::uint16_t flow_partitions) {
-  const FlowKey key{partition_of(request.flow_id->uuid, flow_partitions), *request.flow_id};
+  const auto key = key_of(request, flow_partitions);
   unit.want<Flow>(key);
   unit.want<ScopeLimits>({LimitScope::flow, request.flow_id->to_string()});
   for (const auto& id : member_ids(request, key.partition_key)) unit.want<Execution>(id);

@@ -9,6 +9,9 @@ namespace flowfabric::core {
 // The request must carry a flow id; the engine mints one for callers that give none.
 Result<FlowSubmission> submit_flow(Unit& unit, const SubmitFlow& request, Context& at);
 
+// Puts down that the flow and its members are not there: its id was minted for it.
+void expect_new(Unit& unit, const SubmitFlow& request, std::uint16_t flow_partitions);
+
 // Names the records that it will look for.
 void want_for(Unit& unit, const SubmitFlow& request, std::uint16_t flow_partitions);
 

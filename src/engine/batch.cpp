@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <numeric>
 #include <unordered_set>
 
 #include "core/invariants.h"
@@ -21,21 +23,20 @@ constexpr int kMaxRounds = 64;
 
 class BatchRun {
  public:
-  BatchRun(store::Session& session, std::vector<Operation>& operations, const BatchSettings& settings)
+  BatchRun(store::Session& session, std::vector<Operation>& operations, const BatchSettings& settings,
+           const TakeWaiting& take_waiting)
       : session_(session),
         operations_(operations),
         settings_(settings),
+        take_waiting_(take_waiting),
         unit_(session, settings.partitions) {}
 
   BatchResult run() {
-    result_.refusals.resize(operations_.size(), nullptr);
-    // A store that loads on the spot needs no list; and then trouble with a record is trouble of the one
-    // operation that asked for it.
-    for (auto& operation : operations_) {
-      if (operation.want && !session_.loads_instantly()) operation.want(unit_);
-    }
+    want_from(0);
     now_ms_ = session_.begin(unit_);
-    run_all();
+    run_from(0);
+    note_offers();
+    let_waiting_claims_join();
     note_effects();
     if (unit_.has_changes()) {
       const auto began = std::chrono::steady_clock::now();
@@ -49,9 +50,21 @@ class BatchRun {
   }
 
  private:
-  void run_all() {
-    std::vector<std::size_t> todo(operations_.size());
-    for (std::size_t i = 0; i < todo.size(); ++i) todo[i] = i;
+  void want_from(std::size_t first) {
+    result_.refusals.resize(operations_.size(), nullptr);
+    // A store that loads on the spot needs no list; and then trouble with a record is trouble of the one
+    // operation that asked for it.
+    if (session_.loads_instantly()) return;
+    for (std::size_t i = first; i < operations_.size(); ++i) {
+      if (operations_[i].want) operations_[i].want(unit_);
+    }
+  }
+
+  void run_from(std::size_t first) {
+    std::vector<std::size_t> todo(operations_.size() - first);
+    std::iota(todo.begin(), todo.end(), first);
+    // Claims come last: what the others offer is then taken in the same commit, and written once.
+    std::ranges::stable_partition(todo, [&](std::size_t index) { return !operations_[index].claim; });
     for (int round = 0; !todo.empty(); ++round) {
       std::vector<std::size_t> again;
       std::unordered_set<std::size_t> held_up;
@@ -115,7 +128,7 @@ class BatchRun {
     result_.refusals[index] = result_.owned.back().get();
   }
 
-  void note_effects() {
+  void note_offers() {
     auto offers = unit_.new_offers();
     // Other writers could not see what this batch read ahead and did not take; their claims may be waiting.
     if (session_.has_other_writers()) {
@@ -126,6 +139,21 @@ class BatchRun {
     for (const auto& [route_id, count] : offers) {
       result_.effects.offers.emplace_back(*unit_.find<Route>({route_id}), count);
     }
+  }
+
+  // Work is then offered and taken in one commit: the worker has it sooner, and it is written once.
+  void let_waiting_claims_join() {
+    if (!take_waiting_ || result_.effects.offers.empty()) return;
+    auto claims = take_waiting_(result_.effects.offers);
+    if (claims.empty()) return;
+    const auto first = operations_.size();
+    std::ranges::move(claims, std::back_inserter(operations_));
+    want_from(first);
+    session_.load(unit_);
+    run_from(first);
+  }
+
+  void note_effects() {
     unit_.for_each_dirty<Execution>(
         [&](const core::Slot<Execution>& slot) { result_.effects.changed.push_back(slot.key); });
     unit_.for_each_dirty<Stream>(
@@ -170,6 +198,7 @@ class BatchRun {
   store::Session& session_;
   std::vector<Operation>& operations_;
   const BatchSettings& settings_;
+  const TakeWaiting& take_waiting_;
   core::Unit unit_;
   std::int64_t now_ms_{};
   BatchResult result_;
@@ -178,10 +207,10 @@ class BatchRun {
 }  // namespace
 
 BatchResult run_batch(store::Session& session, std::vector<Operation>& operations,
-                      const BatchSettings& settings) {
+                      const BatchSettings& settings, const TakeWaiting& take_waiting) {
   BatchResult failed;
   try {
-    return BatchRun(session, operations, settings).run();
+    return BatchRun(session, operations, settings, take_waiting).run();
   } catch (const store::StoreFailure& failure) {
     failed.failure = failure.error;
     failed.retry = failure.retry;

@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "engine/operation.h"
+#include "engine/waiting_claims.h"
 #include "flowfabric/stats.h"
 #include "store/store.h"
 
@@ -12,8 +12,8 @@ namespace flowfabric::engine {
 
 // What a committed batch means to the rest of the engine.
 struct BatchEffects {
-  // Work that became available, by route.
-  std::vector<std::pair<Route, std::uint32_t>> offers;
+  // Work that became available, and that no claim of the batch was waiting for.
+  Offers offers;
   // The earliest clock that the batch has set.
   std::optional<std::int64_t> earliest_due;
   // Executions that were changed, and those whose streams were written to.
@@ -47,8 +47,11 @@ struct BatchSettings {
 
 Error damaged(const core::MissingRecord& missing);
 
-// Never throws. The operations are answered by the caller, from the result.
+// Gives out waiting claims for what a batch offers, and takes what they are enough for off the offers.
+using TakeWaiting = std::function<std::vector<Operation>(Offers&)>;
+
+// Never throws. The operations, and the claims that joined them, are answered by the caller, from the result.
 BatchResult run_batch(store::Session& session, std::vector<Operation>& operations,
-                      const BatchSettings& settings);
+                      const BatchSettings& settings, const TakeWaiting& take_waiting = {});
 
 }  // namespace flowfabric::engine

@@ -152,7 +152,8 @@ BatchResult Committer::run_until_settled(std::vector<Operation>& batch) {
   Backoff outage(std::chrono::milliseconds(20), std::chrono::milliseconds(2000));
   bool reconnected = false;
   for (int reruns = 0;;) {
-    auto result = run_batch(*session_, batch, settings_);
+    auto result =
+        run_batch(*session_, batch, settings_, [this](Offers& offers) { return waiting_.join(offers); });
     if (result.failure) count_failure(*result.failure);
     if (result.retry == store::Retry::when_back && !std::exchange(reconnected, true)) continue;
     const bool raced = result.retry == store::Retry::now && ++reruns <= kMaxReruns;
@@ -213,6 +214,11 @@ void Committer::answer(std::vector<Operation>& batch, const BatchResult& result,
   for (std::size_t i = 0; i < batch.size(); ++i) {
     auto& operation = batch[i];
     const Error* refusal = result.failure ? &*result.failure : result.refusals[i];
+    // What a waiting claim joined has failed, which is no answer to the claim.
+    if (std::exchange(operation.joined, false) && result.failure) {
+      again.push_back(std::move(operation));
+      continue;
+    }
     const bool may_wait =
         !refusal && operation.claim && operation.wait_until > now && operation.came_back_empty();
     if (may_wait) {

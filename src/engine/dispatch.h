@@ -334,6 +334,19 @@ void want(core::Unit& unit, const Request& request, const PartitionCounts& parti
   }
 }
 
+// Puts down that what a request with a new id makes is not there, so that nobody looks for it.
+inline void expect_new(core::Unit& unit, const CreateExecution& request, const PartitionCounts&) {
+  unit.put<Execution>(*request.execution_id, nullptr);
+}
+inline void expect_new(core::Unit& unit, const CreateFlow& request, const PartitionCounts& partitions) {
+  unit.put<Flow>(flow_key(*request.flow_id, partitions), nullptr);
+}
+inline void expect_new(core::Unit& unit, const SubmitFlow& request, const PartitionCounts& partitions) {
+  core::expect_new(unit, request, partitions.flow);
+}
+template <class Request>
+void expect_new(core::Unit&, const Request&, const PartitionCounts&) {}
+
 // Which operations should share a committer: those on one execution; those that build one flow; and a
 // worker's claims, so that those of different workers are spread.
 inline std::size_t affinity(const CreateExecution& request) {

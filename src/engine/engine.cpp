@@ -224,30 +224,35 @@ Result<std::string> plan_migration(const std::string& url, const EngineOptions& 
 
 namespace {
 
+// Gives what it is to make an id, if its caller did not. True: so nobody can have made it before.
 template <class Request>
-void complete_request(Request&, const EngineOptions&) {}
+bool complete_request(Request&, const EngineOptions&) {
+  return false;
+}
 
-void complete_request(CreateExecution& request, const EngineOptions& options) {
-  if (request.execution_id) return;
+bool complete_request(CreateExecution& request, const EngineOptions& options) {
+  if (request.execution_id) return false;
   Random random(engine::random_seed());
   request.execution_id = ExecutionId{partition_of_lane(request.lane_id, options.flow_partitions),
                                      mint_uuid(store::system_now_ms(), random)};
+  return true;
 }
 
 template <class Id>
-void mint_if_absent(std::optional<Id>& id) {
-  if (id) return;
+bool mint_if_absent(std::optional<Id>& id) {
+  if (id) return false;
   Random random(engine::random_seed());
   id = Id{mint_uuid(store::system_now_ms(), random)};
+  return true;
 }
-void complete_request(CreateFlow& request, const EngineOptions&) {
-  mint_if_absent(request.flow_id);
+bool complete_request(CreateFlow& request, const EngineOptions&) {
+  return mint_if_absent(request.flow_id);
 }
-void complete_request(SubmitFlow& request, const EngineOptions&) {
-  mint_if_absent(request.flow_id);
+bool complete_request(SubmitFlow& request, const EngineOptions&) {
+  return mint_if_absent(request.flow_id);
 }
-void complete_request(StageEdge& request, const EngineOptions&) {
-  mint_if_absent(request.edge_id);
+bool complete_request(StageEdge& request, const EngineOptions&) {
+  return mint_if_absent(request.edge_id);
 }
 
 template <class Request>
@@ -257,8 +262,9 @@ engine::Operation make_operation(Request request, std::function<void(Result<type
     Request request;
     std::function<void(Result<typename Request::Answer>)> done;
     std::optional<Result<typename Request::Answer>> result;
+    bool makes_new{false};
   };
-  complete_request(request, options);
+  const bool makes_new = complete_request(request, options);
   engine::Operation operation;
   operation.bytes = engine::weight(request);
   operation.affinity = engine::affinity(request);
@@ -273,11 +279,19 @@ engine::Operation make_operation(Request request, std::function<void(Result<type
     operation.wait_until = now + std::chrono::milliseconds(request.wait_ms);
     operation.deadline = std::max(operation.deadline, operation.wait_until + options.operation_deadline);
   }
-  auto state = std::make_shared<State>(std::move(request), std::move(done), std::nullopt);
+  auto state = std::make_shared<State>(std::move(request), std::move(done), std::nullopt, makes_new);
   const PartitionCounts partitions{options.flow_partitions, options.budget_partitions,
                                    options.quota_partitions};
-  operation.want = [state, partitions](core::Unit& unit) { engine::want(unit, state->request, partitions); };
-  operation.run = [state](core::Unit& unit, core::Context& at) {
+  // Once only: the batch may be run again although the store has kept it.
+  const auto expect_new = [state, partitions](core::Unit& unit) {
+    if (std::exchange(state->makes_new, false)) engine::expect_new(unit, state->request, partitions);
+  };
+  operation.want = [state, partitions, expect_new](core::Unit& unit) {
+    expect_new(unit);
+    engine::want(unit, state->request, partitions);
+  };
+  operation.run = [state, expect_new](core::Unit& unit, core::Context& at) {
+    expect_new(unit);
     if constexpr (std::is_same_v<Request, ClaimTasks>) {
       if (engine::is_abandoned(state->request)) {
         state->result.emplace();

@@ -34,6 +34,7 @@ struct Operation {
   std::shared_ptr<const ClaimTasks> claim{};
   SteadyTime wait_until{};
   std::move_only_function<bool()> came_back_empty{};
+  bool joined{false};  // it was waiting, and is run with the batch that offers what it waits for
 };
 
 inline bool is_abandoned(const ClaimTasks& claim) {

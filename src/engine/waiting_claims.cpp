@@ -1,6 +1,7 @@
 #include "engine/waiting_claims.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "core/claim.h"
@@ -44,27 +45,43 @@ bool WaitingClaims::serves(const Operation& claim, const core::WorkerScope& scop
          core::serves(scope, route);
 }
 
-Woken WaitingClaims::wake(const std::vector<std::pair<Route, std::uint32_t>>& offers) {
+std::vector<Operation> WaitingClaims::take_for(const Route& route, std::uint32_t& count) {
+  std::vector<Operation> taken;
+  for (auto it = waiting_.begin(); it != waiting_.end() && count > 0;) {
+    if (!serves(it->operation, it->scope, route)) {
+      ++it;
+      continue;
+    }
+    count -= std::min(count, it->operation.claim->max_tasks);
+    taken.push_back(std::move(it->operation));
+    it = waiting_.erase(it);
+  }
+  return taken;
+}
+
+Woken WaitingClaims::wake(Offers offers) {
   Woken woken;
   std::lock_guard lock(mutex_);
   ++wakeups_;
-  for (const auto& [route, count] : offers) {
-    std::uint32_t left = count;
-    for (auto it = waiting_.begin(); it != waiting_.end() && left > 0;) {
-      if (!serves(it->operation, it->scope, route)) {
-        ++it;
-        continue;
-      }
-      left -= std::min(left, it->operation.claim->max_tasks);
-      woken.operations.push_back(std::move(it->operation));
-      it = waiting_.erase(it);
-    }
-    if (left == 0) continue;
+  for (auto& [route, count] : offers) {
+    std::ranges::move(take_for(route, count), std::back_inserter(woken.operations));
+    if (count == 0) continue;
     woken.unserved.push_back(route.lane_id);
     unserved_.emplace_back(wakeups_, route);
     if (unserved_.size() > kRemembered) unserved_.pop_front();
   }
   return woken;
+}
+
+std::vector<Operation> WaitingClaims::join(Offers& offers) {
+  std::vector<Operation> joined;
+  std::lock_guard lock(mutex_);
+  for (auto& [route, count] : offers) {
+    std::ranges::move(take_for(route, count), std::back_inserter(joined));
+  }
+  std::erase_if(offers, [](const auto& offer) { return offer.second == 0; });
+  for (auto& operation : joined) operation.joined = true;
+  return joined;
 }
 
 std::vector<std::string> WaitingClaims::lanes() const {

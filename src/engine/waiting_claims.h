@@ -12,6 +12,9 @@
 
 namespace flowfabric::engine {
 
+// How many executions are offered, by route.
+using Offers = std::vector<std::pair<Route, std::uint32_t>>;
+
 struct Woken {
   std::vector<Operation> operations;
   std::vector<std::string> unserved;  // lanes that offer more than was waited for
@@ -32,7 +35,10 @@ class WaitingClaims {
   Parked park(Operation& operation, std::uint64_t since_wakeup);
 
   // Takes out the claims that the new work is enough for, longest waiting first.
-  Woken wake(const std::vector<std::pair<Route, std::uint32_t>>& offers);
+  Woken wake(Offers offers);
+  // The same for work that is not stored yet, to be taken in the same commit. What nobody waits for is left
+  // in `offers`; once it is stored, somebody may.
+  std::vector<Operation> join(Offers& offers);
   // The lanes that are waited for.
   std::vector<std::string> lanes() const;
   bool waits_for(const std::vector<std::string>& lanes) const;
@@ -49,6 +55,7 @@ class WaitingClaims {
     Operation operation;
     core::WorkerScope scope;
   };
+  std::vector<Operation> take_for(const Route& route, std::uint32_t& count);
   template <class Which>
   std::vector<Operation> take_if(Which which);
   static bool serves(const Operation& claim, const core::WorkerScope& scope, const Route& route);

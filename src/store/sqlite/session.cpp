@@ -26,10 +26,19 @@ bool is_worth_caching(const Record* record) {
   if constexpr (is_part || std::is_same_v<Record, ExecutionTag> ||
                 std::is_same_v<Record, CancelBacklogMember>)
     return false;
-  if constexpr (std::is_same_v<Record, ExecutionSpec>) {
-    return record && record->payload.data.size() <= kLargestCachedPayload;
+  if (!record) return false;
+  // What has ended is hardly asked for again.
+  if constexpr (std::is_same_v<Record, Execution>) {
+    return record->state.lifecycle_phase != LifecyclePhase::terminal;
   }
-  return record != nullptr;
+  if constexpr (std::is_same_v<Record, Edge>) {
+    return record->dependency_state == DependencyState::unsatisfied;
+  }
+  if constexpr (std::is_same_v<Record, EdgeGroup>) return record->group_state == GroupState::pending;
+  if constexpr (std::is_same_v<Record, ExecutionSpec>) {
+    return record->payload.data.size() <= kLargestCachedPayload;
+  }
+  return true;
 }
 
 }  // namespace
@@ -274,10 +283,12 @@ void SqliteSession::remember(const Unit& unit) {
   for_each_type<Records>([&]<class Record>() {
     auto& cache = table<Record>().cache;
     unit.for_each_dirty<Record>([&](const Slot<Record>& slot) {
-      if (is_worth_caching<Record>(slot.changed.get()))
+      if (is_worth_caching<Record>(slot.changed.get())) {
         cache.put(slot.key, slot.changed);
-      else
+      } else {
         cache.forget(slot.key);
+        if constexpr (std::is_same_v<Record, Execution>) table<ExecutionSpec>().cache.forget(slot.key);
+      }
     });
   });
 }

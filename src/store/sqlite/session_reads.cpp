@@ -1,4 +1,6 @@
 // The questions that a session answers from its indexes.
+#include <algorithm>
+
 #include "store/sqlite/session.h"
 
 namespace flowfabric::store::sqlite {
@@ -62,17 +64,30 @@ std::string list_statement(const ListScan& scan) {
   return sql + order_by(scan.order) + " limit " + parameter(parameters + 1);
 }
 
-// "(a,b)>(?2,?3)", over the key columns.
+// Tables whose primary key has the partition last.
+template <class Record>
+inline constexpr bool lies_by_id =
+    std::is_same_v<Record, Execution> || std::is_same_v<Record, ExecutionSpec> ||
+    std::is_same_v<Record, Attempt> || std::is_same_v<Record, Edge> || std::is_same_v<Record, EdgeGroup>;
+
+// The keys behind the one given from ?2 on, in the order of the primary key.
 template <class Record>
 std::string keys_statement(bool goes_on) {
-  constexpr int count = static_cast<int>(key_column_count<Record>());
-  std::string sql = "select " + key_list<Record>() + " from " + Record::table;
-  if (goes_on) {
-    std::string marks;
-    for (int i = 0; i < count; ++i) marks += (i > 0 ? "," : "") + parameter(i + 2);
-    sql += " where (" + key_list<Record>() + ")>(" + marks + ")";
+  constexpr auto count = static_cast<int>(key_column_count<Record>());
+  std::vector<std::pair<std::string, std::string>> columns;  // with their parameters
+  for_each_column<Record>([&]<class Field>(std::string_view name) {
+    const int number = static_cast<int>(columns.size());
+    if (number < count) columns.emplace_back(name, parameter(number + 2));
+  });
+  if (lies_by_id<Record>) std::ranges::rotate(columns, columns.begin() + 1);
+  std::string order;
+  std::string marks;
+  for (const auto& [name, mark] : columns) {
+    order += (order.empty() ? "" : ",") + name;
+    marks += (marks.empty() ? "" : ",") + mark;
   }
-  return sql + " order by " + key_list<Record>() + " limit ?1";
+  return "select " + key_list<Record>() + " from " + Record::table +
+         (goes_on ? " where (" + order + ")>(" + marks + ")" : "") + " order by " + order + " limit ?1";
 }
 
 }  // namespace
