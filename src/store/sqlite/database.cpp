@@ -1,5 +1,7 @@
 #include "store/sqlite/database.h"
 
+#include "store/sqlite/log_writer.h"
+
 namespace flowfabric::store::sqlite {
 
 namespace {
@@ -80,7 +82,9 @@ Connection::Connection(std::string path, Access access, Durability durability) :
   const int flags =
       SQLITE_OPEN_NOMUTEX |
       (access == Access::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-  if (const int code = sqlite3_open_v2(path_.c_str(), &connection_, flags, nullptr); code != SQLITE_OK) {
+  const bool syncs_commits = access == Access::read_write && durability == Durability::full;
+  const char* vfs = syncs_commits ? log_gathering_vfs() : nullptr;
+  if (const int code = sqlite3_open_v2(path_.c_str(), &connection_, flags, vfs); code != SQLITE_OK) {
     const StoreFailure failure{explain(code, path_, sqlite3_errmsg(connection_))};
     sqlite3_close_v2(connection_);
     throw failure;
