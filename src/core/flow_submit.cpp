@@ -134,6 +134,13 @@ class Plan {
   std::vector<std::uint32_t> incoming_;
 };
 
+// The version of a UUID that is made by a rule of our own.
+constexpr std::uint8_t kOwnRule = 8;
+
+void set_version(Uuid& uuid, std::uint8_t version) {
+  uuid.bytes[6] = static_cast<std::uint8_t>((version << 4) | (uuid.bytes[6] & 0x0F));
+}
+
 // Ids follow from the flow's id, so that a repeated call finds the same ones; those of one flow are
 // neighbours in every index. `number` tells apart what the text does not.
 Uuid id_within(const FlowId& flow, std::string_view text, std::uint64_t number) {
@@ -141,8 +148,7 @@ Uuid id_within(const FlowId& flow, std::string_view text, std::uint64_t number) 
   seed.append(text);
   const std::uint64_t low = fnv1a64(seed) + number * 0x9E3779B97F4A7C15ULL;
   Uuid uuid = flow.uuid;
-  uuid.bytes[6] =
-      static_cast<std::uint8_t>(0x80 | (uuid.bytes[6] & 0x0F));  // version 8: made by our own rule
+  set_version(uuid, kOwnRule);
   for (std::size_t i = 0; i < 8; ++i) uuid.bytes[8 + i] = static_cast<std::uint8_t>(low >> (56 - 8 * i));
   uuid.bytes[8] = static_cast<std::uint8_t>(0x80 | (uuid.bytes[8] & 0x3F));
   return uuid;
@@ -228,6 +234,16 @@ void create_edges(Unit& unit, const SubmitFlow& request, const Plan& plan,
 }
 
 }  // namespace
+
+bool is_named_by_flow(const Uuid& execution) {
+  return execution.bytes[6] >> 4 == kOwnRule;
+}
+
+std::size_t family_of_flow(Uuid flow_or_member) {
+  set_version(flow_or_member, kOwnRule);
+  std::fill(flow_or_member.bytes.begin() + 8, flow_or_member.bytes.end(), std::uint8_t{0});
+  return std::hash<Uuid>{}(flow_or_member);
+}
 
 Result<FlowSubmission> submit_flow(Unit& unit, const SubmitFlow& request, Context& at) {
   Plan plan(request);

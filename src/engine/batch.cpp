@@ -143,7 +143,8 @@ class BatchRun {
 
   // Work is then offered and taken in one commit: the worker has it sooner, and it is written once.
   void let_waiting_claims_join() {
-    if (!take_waiting_ || result_.effects.offers.empty()) return;
+    const bool waits_to_load = !session_.loads_instantly();  // and everybody in the batch with it
+    if (!take_waiting_ || waits_to_load || result_.effects.offers.empty()) return;
     auto claims = take_waiting_(result_.effects.offers);
     if (claims.empty()) return;
     const auto first = operations_.size();

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/context.h"
+#include "core/flow_submit.h"
 #include "core/unit.h"
 
 namespace flowfabric::engine {
@@ -41,12 +42,13 @@ inline bool is_abandoned(const ClaimTasks& claim) {
   return claim.abandoned && *claim.abandoned;
 }
 
-inline std::size_t affinity_of(const ExecutionId& id) {
-  return std::hash<Uuid>{}(id.uuid);
+inline std::size_t affinity_of(const FlowId& id) {
+  return core::family_of_flow(id.uuid);
 }
 
-inline std::size_t affinity_of(const FlowId& id) {
-  return std::hash<FlowId>{}(id);
+// Those of one flow meet often: each that ends moves the next.
+inline std::size_t affinity_of(const ExecutionId& id) {
+  return core::is_named_by_flow(id.uuid) ? core::family_of_flow(id.uuid) : std::hash<Uuid>{}(id.uuid);
 }
 
 }  // namespace flowfabric::engine
