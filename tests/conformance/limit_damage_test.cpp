@@ -44,6 +44,40 @@ TEST_P(LimitDamage, NothingIsGrantedOnALimitThatCannotBeRead) {  // 46
   EXPECT_TRUE(waits(id)) << "neither handed out nor held back";
 }
 
+// A number below zero is no limit that anything could reach, and text is not 0, which would be none.
+TEST_P(LimitDamage, NumbersThatNobodyWroteAreNotGuessedAt) {  // §7.1
+  must(CreateQuotaPolicy{.quota_policy_id = quota_, .max_concurrent = 1});
+  const auto id = limited();
+  std::vector<std::string> bad{"-1", "-9223372036854775808"};
+  if (!store().url().starts_with("postgres")) bad.insert(bad.end(), {"'many'", "1.5"});
+  for (const auto* column : {"active_concurrency_cap", "max_requests_per_window",
+                             "requests_per_window_seconds", "jitter_ms", "active_concurrency"}) {
+    for (const auto& value : bad) {
+      damage(std::string("update ff_quota_policy set ") + column + "=" + value);
+      expect_error(ReadQuotaPolicy{quota_}, ErrorCode::corruption, std::string(column) + ": cannot be read");
+      expect_error(ClaimTasks{.worker_id = kWorker}, ErrorCode::corruption);
+      EXPECT_TRUE(waits(id)) << column << " " << value;
+    }
+    damage(std::string("update ff_quota_policy set ") + column + "=1");
+  }
+}
+
+TEST_P(LimitDamage, WhatAnUnreadablePolicyHoldsBackStaysSo) {  // 56
+  must(CreateQuotaPolicy{.quota_policy_id = quota_, .max_concurrent = 1});
+  for (int i = 0; i < 2; ++i) limited();
+  const auto task = claim_one({.lease_ttl_ms = kHour});
+  const auto held = limited();
+  EXPECT_TRUE(claim().empty());
+  must(CheckAdmission{quota_, task.execution_id});
+  damage("update ff_quota_policy set active_concurrency_cap=-1");
+  for (int i = 0; i < 5; ++i) advance(kLeaseTtl);
+  EXPECT_EQ(state(held).eligibility_state, EligibilityState::blocked_by_quota);
+  damage("update ff_quota_policy set active_concurrency_cap=1");
+  complete(task);
+  for (int i = 0; i < 5; ++i) advance(kLeaseTtl);
+  EXPECT_EQ(claim().size(), 1u) << "it goes on when it can be read again";
+}
+
 TEST_P(LimitDamage, WrongCountsArePutRightByTheClock) {  // 44
   must(CreateQuotaPolicy{
       .quota_policy_id = quota_, .window_seconds = 60, .max_requests_per_window = 5, .max_concurrent = 5});
