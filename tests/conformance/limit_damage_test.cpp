@@ -78,6 +78,22 @@ TEST_P(LimitDamage, WhatAnUnreadablePolicyHoldsBackStaysSo) {  // 56
   EXPECT_EQ(claim().size(), 1u) << "it goes on when it can be read again";
 }
 
+// Whoever cannot be told from a capable worker may be one: a claim will find out.
+TEST_P(LimitDamage, WorkersThatCannotBeReadHoldUpNothing) {  // 56
+  const auto id =
+      create({.namespace_ = "acme",
+              .policy = {.routing_requirements = RoutingRequirements{.required_capabilities = {"gpu"}}}});
+  must(BlockExecution{id, BlockingReason::waiting_for_capable_worker, ""});
+  must(RegisterWorker{.worker_id = "w", .worker_instance_id = "w", .namespace_ = "acme"});
+  advance(5000);
+  EXPECT_EQ(state(id).eligibility_state, EligibilityState::blocked_by_route);
+  damage("update ff_worker_registry set lanes='{\"no\": \"list\"}'");
+  advance(5000);
+  EXPECT_TRUE(waits(id));
+  EXPECT_TRUE(claim().empty());
+  EXPECT_EQ(claim_one({.capabilities = {"gpu"}}).execution_id, id);
+}
+
 TEST_P(LimitDamage, WrongCountsArePutRightByTheClock) {  // 44
   must(CreateQuotaPolicy{
       .quota_policy_id = quota_, .window_seconds = 60, .max_requests_per_window = 5, .max_concurrent = 5});
