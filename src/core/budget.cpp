@@ -508,7 +508,7 @@ Result<BudgetDeleted> delete_budget(Unit& unit, const DeleteBudget& request, Con
   const auto key = budget_key(request.budget_id, at);
   if (!find_budget(unit, key)) return std::unexpected(no_such_budget(request.budget_id));
   auto& budget = unit.edit<Budget>(key);
-  detach_deleted_budget(unit, budget);
+  detach_everywhere(unit, request.budget_id);
   const auto history = breach_keys(key);
   unit.fetch<Breach>(history);
   for (const auto& breach : history) {

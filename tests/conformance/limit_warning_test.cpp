@@ -94,5 +94,14 @@ TEST_P(LimitWarnings, AHardLimitThatOnlyWarns) {
   EXPECT_EQ(warnings(), of_budget("tokens 16/10, hard limit passed"));
 }
 
+TEST_P(LimitWarnings, SlotsThatNobodyUses) {
+  const QuotaPolicyId quota{*Uuid::parse("cccccccc-0000-4000-8000-000000000001")};
+  must(CreateQuotaPolicy{.quota_policy_id = quota, .max_concurrent = 1});
+  must(CheckAdmission{quota, {0, budget(0, 0).budget_id.uuid}});
+  for (int i = 0; i < 3; ++i) advance(30'000);
+  EXPECT_EQ(warnings(), std::vector<std::string>{"quota " + quota.to_string() +
+                                                 ": freed 1 of its slots, whose executions do not run"});
+}
+
 }  // namespace
 }  // namespace flowfabric
