@@ -44,6 +44,28 @@ TEST_P(LimitDamage, NothingIsGrantedOnALimitThatCannotBeRead) {  // 46
   EXPECT_TRUE(waits(id)) << "neither handed out nor held back";
 }
 
+TEST_P(LimitDamage, AnUnreadableBudgetHoldsUpNoOtherAndLetsNothingGo) {  // §10.1, §10.4
+  const BudgetId other{*Uuid::parse("bbbbbbbb-0000-4000-8000-000000000002")};
+  for (const auto& [id, tenant] : {std::pair(budget_, "acme"), std::pair(other, "globex")}) {
+    must(CreateBudget{.budget_id = id,
+                      .scope_type = "tenant",
+                      .scope_id = tenant,
+                      .reset_interval_ms = 1000,
+                      .dimensions = {"tokens"},
+                      .hard_limits = {10},
+                      .soft_limits = {0}});
+    must(ReportUsage{.budget_id = id, .dimensions = {"tokens"}, .deltas = {10}});
+  }
+  const auto held = create({.namespace_ = "acme"});
+  const auto free = create({.namespace_ = "globex"});
+  EXPECT_TRUE(claim().empty());
+  damage("update ff_budget_policy set hard_limits='[\"nonsense\"]' where scope_id='acme'");
+  for (int i = 0; i < 5; ++i) advance(1000);
+  EXPECT_TRUE(waits(free));
+  EXPECT_EQ(state(held).eligibility_state, EligibilityState::blocked_by_budget);
+  EXPECT_GT(engine().stats().clock_failures, 0u);
+}
+
 // A number below zero is no limit that anything could reach, and text is not 0, which would be none.
 TEST_P(LimitDamage, NumbersThatNobodyWroteAreNotGuessedAt) {  // §7.1
   must(CreateQuotaPolicy{.quota_policy_id = quota_, .max_concurrent = 1});
