@@ -65,6 +65,9 @@ struct EngineOptions {
   std::string waitpoint_secret_hex{};
   // Told, while the engine opens, what somebody should know although nothing failed. Never a secret.
   std::function<void(const std::string&)> notice{};
+  // Told, after a commit and on its thread, what has a meaning that nobody may have wanted: an unknown action
+  // of a budget, a limit that was passed and only warns, counts that were wrong. Keep it short, never block.
+  std::function<void(const std::string&)> warning{};
   // Told, after each commit and on its thread, which attempts it has ended: keep it short, never block in it.
   std::function<void(std::vector<EndedAttempt>)> attempts_ended{};
   // Replaces the store's time. For tests.

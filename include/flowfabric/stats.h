@@ -92,6 +92,7 @@ struct EngineStats {
   Counts sibling_dispositions{};                       // what became of them
   Counts sibling_reconciliations{};                    // joins that nothing had to be cancelled for any more
   Counts unblocked{};                                  // let go, by what they waited for
+  Counts budget_breaches;                              // reports over a limit, by `hard` and `soft`
   std::uint64_t budget_resets{0};
   Counts created{};  // executions, by lane
   // By this engine, in the last ten seconds.

@@ -108,6 +108,8 @@ void append_deeds(Writer& out, const EngineStats& stats) {
   out.counters("ff_quota_hit_total", "reason", "Claims that a quota held back.", stats.quota_hits);
   out.counters("ff_unblocked_total", "reason", "Executions that were let go, by what they waited for.",
                stats.unblocked);
+  out.counters("ff_budget_breach_total", "kind", "Reports that a budget's limit was passed by.",
+               stats.budget_breaches);
   out.counter("ff_budget_reset_total", "Budgets that were reset, by time or by hand.", stats.budget_resets);
   out.counters("ff_edge_group_policy_total", "policy", "Policies that joins were given.",
                stats.join_policies);

@@ -49,6 +49,7 @@ Result<Engine> open_engine(const std::string& url, EngineOptions options) {
   if (!secret) return std::unexpected(secret.error());
   options.waitpoint_secret_hex = *std::move(secret);
   options.notice = [](const std::string& words) { fmt::print(stderr, "flowfabric: {}\n", words); };
+  options.warning = options.notice;
   return Engine::open(url, std::move(options));
 }
 

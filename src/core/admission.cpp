@@ -46,28 +46,25 @@ std::optional<Refusal> refusal_of_budget(const Budget& budget) {
 std::optional<Refusal> refusal_of_quota(Unit& unit, const QuotaPolicyKey& key, const ExecutionId& id,
                                         Context& at) {
   const auto admission = look(unit, key, id, at);
-  const auto* found = unit.find<QuotaPolicy>(key);
-  const auto name = found && !found->lane_id.empty()
-                        ? "lane " + found->lane_id + ", key '" + found->fair_key + "': "
-                        : "quota " + key.quota_policy_id.to_string() + ": ";
   if (admission.outcome == AdmissionOutcome::rate_exceeded) {
     const auto& policy = unit.require<QuotaPolicy>(key);
     const auto rate = std::to_string(policy.max_requests_per_window);
     return Refusal{.code = ErrorCode::rate_limit_exceeded,
                    .reason = BlockingReason::waiting_for_quota,
                    .limit_id = key.quota_policy_id.uuid,
-                   .detail = name + "rate limit " + rate + "/" + rate + " per " +
+                   .detail = name_of(policy) + " rate limit " + rate + "/" + rate + " per " +
                              std::to_string(window_ms(policy) / 1000) + "s window",
                    .exhausted = "rate",
                    .clears_at_ms = saturating_add(at.now_ms, admission.retry_after_ms)};
   }
   if (admission.outcome == AdmissionOutcome::concurrency_exceeded) {
-    const auto cap = unit.require<QuotaPolicy>(key).active_concurrency_cap;
-    return Refusal{.code = ErrorCode::concurrency_limit_exceeded,
-                   .reason = BlockingReason::waiting_for_quota,
-                   .limit_id = key.quota_policy_id.uuid,
-                   .detail = name + "concurrency cap " + std::to_string(cap),
-                   .exhausted = "concurrency"};
+    const auto& policy = unit.require<QuotaPolicy>(key);
+    return Refusal{
+        .code = ErrorCode::concurrency_limit_exceeded,
+        .reason = BlockingReason::waiting_for_quota,
+        .limit_id = key.quota_policy_id.uuid,
+        .detail = name_of(policy) + " concurrency cap " + std::to_string(policy.active_concurrency_cap),
+        .exhausted = "concurrency"};
   }
   return std::nullopt;
 }

@@ -22,6 +22,19 @@ std::vector<std::string>& list_of(ScopeLimits& limits, const QuotaPolicyId&) {
 }
 
 template <class Id>
+bool detach_from(Unit& unit, const ScopeLimitsKey& scope, const Id& id) {
+  return unit.find<ScopeLimits>(scope) &&
+         std::erase(list_of(unit.edit<ScopeLimits>(scope), id), id.to_string()) > 0;
+}
+
+template <class Id>
+void detach_from_all(Unit& unit, const Id& id) {
+  for (const auto& scope : unit.ask_with_changes<ScopeLimits>(ScopesOf{id.uuid})) {
+    detach_from(unit, scope, id);
+  }
+}
+
+template <class Id>
 std::vector<Id> parsed(const std::vector<std::string>& texts) {
   std::vector<Id> ids;
   for (const auto& text : texts) {
@@ -43,6 +56,14 @@ bool exists(Unit& unit, const BudgetId& id, const Context& at) {
 }
 bool exists(Unit& unit, const QuotaPolicyId& id, const Context& at) {
   return find_policy(unit, quota_key(id, at)) != nullptr;
+}
+
+// So that nobody deletes it while it is being attached.
+void keep_in_place(Unit& unit, const BudgetId& id, const Context& at) {
+  unit.edit<Budget>(budget_key(id, at));
+}
+void keep_in_place(Unit& unit, const QuotaPolicyId& id, const Context& at) {
+  unit.edit<QuotaPolicy>(quota_key(id, at));
 }
 Error missing(const BudgetId& id) {
   return no_such_budget(id);
@@ -113,6 +134,7 @@ Result<Attachment> attach_limit(Unit& unit, const Id& id, const std::string& typ
   const auto scope = scope_of(type, scope_id);
   if (!scope) return std::unexpected(scope.error());
   if (!exists(unit, id, at)) return std::unexpected(missing(id));
+  keep_in_place(unit, id, at);
   const Attachment attachment{scope->scope_type, scope->scope_id};
   if (scope->scope_type == LimitScope::execution) {
     const auto execution_id = *ExecutionId::parse(scope->scope_id);
@@ -139,8 +161,8 @@ Result<Attachment> detach_limit(Unit& unit, const Id& id, const std::string& typ
     auto& execution = unit.edit<Execution>(execution_id);
     detached = detach_from(execution, id);
     note_mutation(execution, at);
-  } else if (unit.find<ScopeLimits>(*scope)) {
-    detached = std::erase(list_of(unit.edit<ScopeLimits>(*scope), id), id.to_string()) > 0;
+  } else {
+    detached = detach_from(unit, *scope, id);
   }
   if (detached) look_again(unit, id, at);
   return Attachment{scope->scope_type, scope->scope_id};
@@ -227,10 +249,11 @@ void attach_new_budget(Unit& unit, const Budget& budget, const Context& at) {
   attach_to(unit, {budget.scope_type, budget.scope_id}, budget.budget_id, at);
 }
 
-void detach_deleted_budget(Unit& unit, const Budget& budget) {
-  const ScopeLimitsKey scope{budget.scope_type, budget.scope_id};
-  if (budget.scope_type == LimitScope::execution || !unit.find<ScopeLimits>(scope)) return;
-  std::erase(unit.edit<ScopeLimits>(scope).budget_ids, budget.budget_id.to_string());
+void detach_everywhere(Unit& unit, const BudgetId& id) {
+  detach_from_all(unit, id);
+}
+void detach_everywhere(Unit& unit, const QuotaPolicyId& id) {
+  detach_from_all(unit, id);
 }
 
 bool has_limits(Unit& unit, const FlowId& id) {

@@ -25,7 +25,10 @@ Result<Attachment> detach(Unit& unit, const DetachQuotaPolicy& request, Context&
 
 // The same without the checks, for a budget that is made for a flow, a lane or a tenant.
 void attach_new_budget(Unit& unit, const Budget& budget, const Context& at);
-void detach_deleted_budget(Unit& unit, const Budget& budget);
+// It is being deleted: one that is made with the same id later limits nothing by itself. (An execution that
+// names it goes on naming it.)
+void detach_everywhere(Unit& unit, const BudgetId& id);
+void detach_everywhere(Unit& unit, const QuotaPolicyId& id);
 
 // In the order in which they are checked: its own, then of the flow, the lane and the tenant, each by id; and
 // last the limit of its key in the lane (core/fairness.h).

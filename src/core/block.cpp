@@ -75,6 +75,25 @@ bool has_capable_worker(Unit& unit, const Route& route, const Context& at) {
   });
 }
 
+// Lets go a page of what is blocked on the route, if there is a worker: `is_there` is asked only then.
+template <class IsThere>
+void look_at(Unit& unit, const RouteKey& key, IsThere is_there, Context& at) {
+  // What this very batch has blocked or registered is not among the answers yet: then look again at once.
+  const bool changed_before = unit.is_changed<Route>(key);
+  const auto again = changed_before ? at.now_ms : at.now_ms + kUnblockIntervalMs;
+  // Changed before the question is asked: whoever blocks something on the route from now on comes after this.
+  unit.edit<Route>(key).next_due_at_ms = again;
+  const auto& blocked = unit.ask(BlockedOnRoute{key.route_id, kUnblockedPerStep});
+  const bool nothing_left = blocked.empty() && !changed_before;
+  if (nothing_left) unit.edit<Route>(key).next_due_at_ms.reset();
+  if (blocked.empty() || !is_there()) return;
+  unit.fetch<Execution>(blocked);
+  for (const auto& id : blocked) {
+    if (is_blocked_on_route(unit.find<Execution>(id))) back_in_line(unit, unit.edit<Execution>(id), at);
+  }
+  if (blocked.size() == kUnblockedPerStep) unit.edit<Route>(key).next_due_at_ms = at.now_ms;
+}
+
 }  // namespace
 
 Result<EligibilityChange> block(Unit& unit, const BlockExecution& request, Context& at) {
@@ -122,21 +141,15 @@ Result<EligibilityChange> release(Unit& unit, const ReleaseExecution& request, C
 Rule run_due(Unit& unit, const RouteKey& key, Context& at) {
   const auto* route = unit.find<Route>(key);
   if (!route || !route->next_due_at_ms || *route->next_due_at_ms > at.now_ms) return Rule::none;
-  // What this very batch has blocked or registered is not among the answers yet: then look again at once.
-  const bool changed_before = unit.is_changed<Route>(key);
-  const auto again = changed_before ? at.now_ms : at.now_ms + kUnblockIntervalMs;
-  // Changed before the question is asked: whoever blocks something on the route from now on comes after this.
-  unit.edit<Route>(key).next_due_at_ms = again;
-  const auto& blocked = unit.ask(BlockedOnRoute{key.route_id, kUnblockedPerStep});
-  const bool nothing_left = blocked.empty() && !changed_before;
-  if (nothing_left) unit.edit<Route>(key).next_due_at_ms.reset();
-  if (blocked.empty() || !has_capable_worker(unit, unit.require<Route>(key), at)) return Rule::unblock;
-  unit.fetch<Execution>(blocked);
-  for (const auto& id : blocked) {
-    if (is_blocked_on_route(unit.find<Execution>(id))) back_in_line(unit, unit.edit<Execution>(id), at);
-  }
-  if (blocked.size() == kUnblockedPerStep) unit.edit<Route>(key).next_due_at_ms = at.now_ms;
+  look_at(
+      unit, key, [&] { return has_capable_worker(unit, unit.require<Route>(key), at); }, at);
   return Rule::unblock;
+}
+
+void unblock_unseen(Unit& unit, const RouteKey& key, Context& at) {
+  if (unit.find<Route>(key))
+    look_at(
+        unit, key, [] { return true; }, at);
 }
 
 void look_for_blocked(Unit& unit, const Worker& worker, const Context& at) {

@@ -15,6 +15,9 @@ Result<EligibilityChange> release(Unit& unit, const ReleaseExecution& request, C
 
 // Lets go what is blocked on a route as soon as one live worker covers all it requires.
 Rule run_due(Unit& unit, const RouteKey& key, Context& at);
+// The same when nobody can tell which workers there are: work that a claim may find is better off than work
+// that waits for good.
+void unblock_unseen(Unit& unit, const RouteKey& key, Context& at);
 // A worker is there: looks at once whether something was blocked for the lack of it.
 void look_for_blocked(Unit& unit, const Worker& worker, const Context& at);
 

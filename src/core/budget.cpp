@@ -82,8 +82,35 @@ EnforcementMode mode_of(const std::string& word) {
   const bool only_counts = word == "advisory" || word == "warn" || word == "soft";
   return only_counts ? EnforcementMode::advisory : EnforcementMode::strict;
 }
+bool is_mode(const std::string& word) {
+  return word.empty() || word == "strict" || word == "hard" || mode_of(word) == EnforcementMode::advisory;
+}
 LimitAction action_of(const std::string& word) {
   return enum_from_name<LimitAction>(word).value_or(LimitAction::reject);
+}
+
+void warn(Unit& unit, const BudgetId& id, const std::string& what) {
+  unit.note(Noted::warning, "budget " + id.to_string() + ": " + what);
+}
+
+// The words themselves may be anything, and are not repeated.
+void warn_of_words(Unit& unit, const CreateBudget& request) {
+  const auto unknown = [&](const std::string& field, const std::string& meaning) {
+    warn(unit, request.budget_id, field + " is not a known word, and means " + meaning);
+  };
+  if (!is_mode(request.enforcement_mode)) unknown("enforcement_mode", "strict");
+  if (!enum_from_name<LimitAction>(request.on_hard_limit)) unknown("on_hard_limit", "reject");
+  if (!enum_from_name<LimitAction>(request.on_soft_limit)) unknown("on_soft_limit", "reject");
+}
+
+void warn_of_limits(Unit& unit, const Budget& budget) {
+  for (const auto& [dimension, soft] : budget.soft_limits) {
+    const auto hard = amount_of(budget.hard_limits, dimension);
+    if (hard == 0 || soft <= hard) continue;
+    warn(unit, budget.budget_id,
+         "the soft limit of " + dimension + ", " + std::to_string(soft) + ", is above the hard limit, " +
+             std::to_string(hard));
+  }
 }
 
 // When a deleted budget's id is free again: its ledger and its keys are forgotten by then.
@@ -109,7 +136,26 @@ std::optional<std::int64_t> next_reset(const Budget& budget, const Context& at) 
   return saturating_add(at.now_ms, budget.reset_interval_ms);
 }
 
-void note_breach(Budget& budget, const std::string& dimension, const Context& at) {
+// Once for each time that a limit is passed: what is reported after that is no news.
+void warn_of_breach(Unit& unit, const Budget& budget, const UsageReport& report, const char* which) {
+  warn(unit, budget.budget_id,
+       report.dimension + " " + std::to_string(report.current_usage) + "/" + std::to_string(report.limit) +
+           ", " + which + " limit passed");
+}
+
+bool is_known(const Budget& budget, const UsageReport& hard_breach) {
+  return budget.last_breach_at_ms && budget.last_breach_dim == hard_breach.dimension;
+}
+
+void warn_of_soft_breach(Unit& unit, const Budget& budget, const UsageReport& breach, std::uint64_t delta) {
+  const bool only_warns =
+      budget.enforcement_mode == EnforcementMode::advisory || budget.on_soft_limit == LimitAction::warn;
+  const bool was_passed = breach.current_usage - delta > breach.limit;
+  if (only_warns && !was_passed) warn_of_breach(unit, budget, breach, "soft");
+}
+
+void note_breach(Unit& unit, Budget& budget, const std::string& dimension, const Context& at) {
+  unit.note(Noted::budget_breach, "hard");
   ++budget.breach_count;
   budget.last_breach_at_ms = at.now_ms;
   budget.last_breach_dim = dimension;
@@ -211,14 +257,21 @@ Result<UsageReport> spend(Unit& unit, const BudgetKey& key, const Amounts& delta
   const bool may_have_reserved = by.id && !budget.reserved.empty();
   const auto* entry = may_have_reserved ? unit.find<Spend>(ledger_key(*by.id, key.budget_id)) : nullptr;
   const auto breach = find_breach(budget, deltas, entry ? entry->reserved : Amounts{});
-  if (breach) note_breach(budget, breach->dimension, at);
+  const bool is_news = breach && !is_known(budget, *breach);
+  if (breach) note_breach(unit, budget, breach->dimension, at);
   if (breach && budget.enforcement_mode == EnforcementMode::strict) {
+    if (is_news && budget.on_hard_limit == LimitAction::warn) warn_of_breach(unit, budget, *breach, "hard");
     follow_breach(unit, budget, *breach, deltas.at(breach->dimension), by.id, at);
     return *breach;
   }
   auto report = count(budget, deltas);
-  if (report.outcome == UsageOutcome::soft_breach) ++budget.soft_breach_count;
+  if (report.outcome == UsageOutcome::soft_breach) {
+    ++budget.soft_breach_count;
+    unit.note(Noted::budget_breach, "soft");
+    warn_of_soft_breach(unit, budget, report, deltas.at(report.dimension));
+  }
   if (breach) report = over_advisory_limit(budget, breach->dimension);
+  if (is_news) warn_of_breach(unit, budget, report, "hard");
   if (entry) use_reservation(unit, budget, entry->key(), deltas);
   if (!dedup_key.empty()) {
     unit.insert(UsageDedup{.partition_key = key.partition_key,
@@ -379,6 +432,8 @@ Result<BudgetCreation> create_budget(Unit& unit, const CreateBudget& request, Co
                 .updated_at_ms = at.now_ms};
   budget.next_reset_at_ms = next_reset(budget, at);
   set_clock(budget);
+  warn_of_words(unit, request);
+  warn_of_limits(unit, budget);
   attach_new_budget(unit, budget, at);
   unit.insert(std::move(budget));
   return BudgetCreation{request.budget_id, true};
@@ -443,6 +498,7 @@ Result<BudgetStatus> set_limits(Unit& unit, const SetBudgetLimits& request, Cont
   for (const auto* limits : {&budget.hard_limits, &budget.soft_limits}) {
     if (auto ok = check_amounts(*limits); !ok) return std::unexpected(ok.error());
   }
+  warn_of_limits(unit, budget);
   budget.updated_at_ms = at.now_ms;
   recheck_now(budget, at);
   return view(budget);
@@ -452,7 +508,7 @@ Result<BudgetDeleted> delete_budget(Unit& unit, const DeleteBudget& request, Con
   const auto key = budget_key(request.budget_id, at);
   if (!find_budget(unit, key)) return std::unexpected(no_such_budget(request.budget_id));
   auto& budget = unit.edit<Budget>(key);
-  detach_deleted_budget(unit, budget);
+  detach_everywhere(unit, request.budget_id);
   const auto history = breach_keys(key);
   unit.fetch<Breach>(history);
   for (const auto& breach : history) {

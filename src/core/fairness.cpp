@@ -11,6 +11,7 @@ namespace flowfabric::core {
 namespace {
 
 constexpr std::string_view kByTag = "tag:";
+constexpr std::uint32_t kWokenAtOnce = 1000;
 constexpr std::uint64_t kLargest = std::numeric_limits<std::int32_t>::max();
 
 Result<void> check_fair_by(const std::string& fair_by) {
@@ -34,6 +35,15 @@ Uuid id_of(const std::string& lane, const std::string& key) {
   return uuid;
 }
 
+// What waits under its keys may run now. Of a lane with more keys than this at their limit, the clock finds
+// the rest within half a minute.
+void wake_full_keys(Unit& unit, const std::string& lane_id, const Context& at) {
+  for (const auto& key : unit.ask_with_changes<QuotaPolicy>(FullKeysOf{lane_id, kWokenAtOnce})) {
+    const auto* policy = unit.find<QuotaPolicy>(key);
+    if (policy && policy->lane_id == lane_id && policy->has_blocked) expect_room(unit, key, at.now_ms);
+  }
+}
+
 std::int64_t virtual_time(Unit& unit, const std::string& lane, const Context& at) {
   const auto* clock = unit.find<LaneClock>({lane});
   return clock ? clock->virtual_time : at.now_ms;
@@ -54,8 +64,12 @@ Result<LaneFairness> set_fairness(Unit& unit, const SetLaneFairness& request, Co
   }
   ensure_lane(unit, request.lane_id, "operator", at);
   auto& lane = unit.edit<Lane>({request.lane_id});
+  const auto before = lane.max_concurrent_per_key;
   lane.fair_by = request.fair_by;
   lane.max_concurrent_per_key = static_cast<std::uint32_t>(request.max_concurrent_per_key);
+  const bool is_raised =
+      before > 0 && (lane.max_concurrent_per_key == 0 || lane.max_concurrent_per_key > before);
+  if (is_raised) wake_full_keys(unit, request.lane_id, at);
   // Ranks continue where ages are, so that what waits already keeps its place.
   const bool starts = !request.fair_by.empty() && !unit.find<LaneClock>({request.lane_id});
   if (starts) unit.insert(LaneClock{request.lane_id, at.now_ms});

@@ -32,8 +32,10 @@ enum class Noted : std::uint8_t {
   budget_reset,
   frame,              // was appended; the label is its mode, the amount its bytes
   execution_created,  // the label is its lane
+  budget_breach,      // the label is `hard` or `soft`
+  warning,            // the label is what somebody should know although nothing failed; never a secret
 };
-inline constexpr std::size_t kNotedSize = static_cast<std::size_t>(Noted::execution_created) + 1;
+inline constexpr std::size_t kNotedSize = static_cast<std::size_t>(Noted::warning) + 1;
 
 struct Note {
   Noted what{};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "core/admission.h"
 #include "core/attachment.h"
@@ -80,6 +81,13 @@ Trimmed trim(Unit& unit, const QuotaPolicyKey& key, const Context& at) {
   return trimmed;
 }
 
+void enter_window(QuotaPolicy& policy, QuotaAdmission& admission, const Context& at) {
+  if (is_in_window(policy, &admission, at)) return;
+  // One that has left the window but was not trimmed yet is still counted.
+  if (!admission.window_at_ms) ++policy.window_count;
+  admission.window_at_ms = at.now_ms;
+}
+
 void free_slot(Unit& unit, const QuotaPolicyKey& key, const ExecutionId& id, const Context& at) {
   const auto admission_id = admission_key(key, id);
   const auto* policy = unit.find<QuotaPolicy>(key);
@@ -147,24 +155,69 @@ void let_go_as_there_is_room(Unit& unit, const QuotaPolicyKey& key, bool changed
   }
 }
 
+void correct(Unit& unit, const QuotaPolicy& policy, std::uint64_t& count, std::uint64_t truth,
+             const char* what) {
+  if (count == truth) return;
+  unit.note(Noted::warning, name_of(policy) + " counted " + std::to_string(count) + " " + what + ", " +
+                                std::to_string(truth) + " are: corrected");
+  count = truth;
+}
+
+// Somebody has asked for it (`check_admission`) and may be about to claim the execution.
+bool is_awaited(const QuotaAdmission& admission, const Context& at) {
+  return admission.window_at_ms && *admission.window_at_ms > at.now_ms - kReconcileMs;
+}
+
+// What is neither leased nor granted holds no slot. True: there may be more.
+bool free_stray_slots(Unit& unit, const QuotaPolicyKey& key, const Context& at) {
+  const auto strays = unit.ask(StraySlotsOf{key, kTrimmedPerStep});
+  if (strays.empty()) return false;
+  unit.fetch<QuotaAdmission>(strays);
+  // What this batch has done with an execution is not among the answers yet. Whoever takes one from now on
+  // changes the policy after this.
+  std::set<ExecutionId> touched;
+  unit.for_each_dirty<Execution>([&](const Slot<Execution>& slot) { touched.insert(slot.key); });
+  std::size_t freed = 0;
+  for (const auto& stray : strays) {
+    const ExecutionId id{stray.execution_partition, stray.execution_id};
+    const auto* admission = unit.find<QuotaAdmission>(stray);
+    const bool is_stray =
+        admission && admission->holds_slot && !is_awaited(*admission, at) && !touched.contains(id);
+    if (!is_stray) continue;
+    free_slot(unit, key, id, at);
+    ++freed;
+  }
+  if (freed > 0) {
+    unit.note(Noted::warning, name_of(unit.require<QuotaPolicy>(key)) + " freed " + std::to_string(freed) +
+                                  " of its slots, whose executions do not run");
+  }
+  return freed > 0 && strays.size() == kTrimmedPerStep;
+}
+
 void reconcile(Unit& unit, const QuotaPolicyKey& key, bool changed_before, const Context& at) {
   const auto trimmed = trim(unit, key, at);
   auto& policy = unit.edit<QuotaPolicy>(key);
   // What this batch has changed is not among the answers yet.
   if (!changed_before) {
-    policy.active_concurrency = unit.ask(SlotsOf{key}).size();
-    if (trimmed.left) policy.window_count = *trimmed.left;
+    correct(unit, policy, policy.active_concurrency, unit.ask(SlotsOf{key}).size(), "running");
+    if (trimmed.left) correct(unit, policy, policy.window_count, *trimmed.left, "in its window");
   }
+  const bool more_strays = free_stray_slots(unit, key, at);
   const bool in_use = policy.active_concurrency > 0 || policy.window_count > 0 || policy.has_blocked;
   if (!in_use && !changed_before && is_forgettable(unit, policy)) return unit.erase<QuotaPolicy>(key);
   policy.reconcile_at_ms.reset();
   if (in_use || !policy.lane_id.empty() || policy.is_deleted)
-    policy.reconcile_at_ms = trimmed.whole ? at.now_ms + kReconcileMs : at.now_ms + 1;
+    policy.reconcile_at_ms = trimmed.whole && !more_strays ? at.now_ms + kReconcileMs : at.now_ms + 1;
   const bool may_let_go = !policy.recheck.recheck_at_ms || room(policy) > 0;
   if (policy.has_blocked && may_let_go) policy.recheck.recheck_at_ms = at.now_ms;
 }
 
 }  // namespace
+
+std::string name_of(const QuotaPolicy& policy) {
+  if (!policy.lane_id.empty()) return "lane " + policy.lane_id + ", key '" + policy.fair_key + "':";
+  return "quota " + policy.quota_policy_id.to_string() + ":";
+}
 
 std::int64_t window_ms(const QuotaPolicy& policy) {
   const auto seconds =
@@ -251,11 +304,7 @@ void record_admission(Unit& unit, const QuotaPolicyKey& key, const ExecutionId& 
                                .execution_id = id.uuid});
   }
   auto& admission = unit.edit<QuotaAdmission>(admission_id);
-  if (policy.max_requests_per_window > 0 && !is_in_window(policy, &admission, at)) {
-    // One that has left the window but was not trimmed yet is still counted.
-    if (!admission.window_at_ms) ++policy.window_count;
-    admission.window_at_ms = at.now_ms;
-  }
+  if (policy.max_requests_per_window > 0) enter_window(policy, admission, at);
   if (policy.active_concurrency_cap > 0 && !admission.holds_slot) {
     admission.holds_slot = true;
     ++policy.active_concurrency;
@@ -300,6 +349,11 @@ Result<Admission> check_admission(Unit& unit, const CheckAdmission& request, Con
     admission.retry_after_ms += at.random.between(0, unit.require<QuotaPolicy>(key).jitter_ms);
   } else if (admission.outcome != AdmissionOutcome::concurrency_exceeded) {
     record_admission(unit, key, request.execution_id, at);
+    // Also when nothing limits the rate: the entry says how old a slot is that no claim has come for.
+    if (is_limited(unit.require<QuotaPolicy>(key))) {
+      enter_window(unit.edit<QuotaPolicy>(key),
+                   unit.edit<QuotaAdmission>(admission_key(key, request.execution_id)), at);
+    }
   }
   return admission;
 }
@@ -322,6 +376,7 @@ Result<QuotaPolicyDeleted> delete_quota_policy(Unit& unit, const DeleteQuotaPoli
   policy.active_concurrency_cap = 0;
   policy.is_deleted = true;
   policy.reconcile_at_ms = at.now_ms + 1;
+  detach_everywhere(unit, request.quota_policy_id);
   recheck_all(unit, key, at);
   return QuotaPolicyDeleted{};
 }

@@ -15,6 +15,8 @@ Result<QuotaPolicyDeleted> delete_quota_policy(Unit& unit, const DeleteQuotaPoli
 Result<Admission> check_admission(Unit& unit, const CheckAdmission& request, Context& at);
 Result<AdmissionReleased> release_admission(Unit& unit, const ReleaseAdmission& request, Context& at);
 QuotaStatus view(const QuotaPolicy& policy);
+// With a colon, for texts that say something of it.
+std::string name_of(const QuotaPolicy& policy);
 std::int64_t window_ms(const QuotaPolicy& policy);
 // It is in use: the clock compares its counts with the admissions from time to time.
 void expect_reconciliation(QuotaPolicy& policy, const Context& at);

@@ -218,6 +218,26 @@ struct SlotsOf {
   QuotaPolicyKey policy;
   auto operator<=>(const SlotsOf&) const = default;
 };
+// Those that hold a slot although they are neither leased nor granted, or are not there at all; by key.
+struct StraySlotsOf {
+  using Found = QuotaAdmissionKey;
+  QuotaPolicyKey policy;
+  std::uint32_t limit{};
+  auto operator<=>(const StraySlotsOf&) const = default;
+};
+// Policies of a lane's keys that hold something back, by key.
+struct FullKeysOf {
+  using Found = QuotaPolicyKey;
+  std::string lane_id;
+  std::uint32_t limit{};
+  auto operator<=>(const FullKeysOf&) const = default;
+};
+// Flows, lanes and tenants that a budget or quota policy is attached to.
+struct ScopesOf {
+  using Found = ScopeLimitsKey;
+  Uuid limit_id;
+  auto operator<=>(const ScopesOf&) const = default;
+};
 // Who has spent of a budget, by execution id.
 struct SpendingOf {
   using Found = SpendKey;
@@ -226,9 +246,10 @@ struct SpendingOf {
   std::uint32_t limit{};
   auto operator<=>(const SpendingOf&) const = default;
 };
-using Questions = boost::mp11::mp_list<BlockedOn, WindowOf, SlotsOf, SpendingOf, OpenWaitpoints,
-                                       WaitpointsNamed, RetiredSecrets, WorkersOf, BlockedOnRoute, EdgesFrom,
-                                       EdgesInto, Descendants, MembersOf, OwedCancels>;
+using Questions =
+    boost::mp11::mp_list<BlockedOn, WindowOf, SlotsOf, StraySlotsOf, FullKeysOf, ScopesOf, SpendingOf,
+                         OpenWaitpoints, WaitpointsNamed, RetiredSecrets, WorkersOf, BlockedOnRoute,
+                         EdgesFrom, EdgesInto, Descendants, MembersOf, OwedCancels>;
 
 class Unit {
  public:
@@ -322,6 +343,17 @@ class Unit {
       it = answers.known.find(question);
     }
     return it->second;
+  }
+
+  // The records that a question finds, and those that this batch has changed, in the order of their keys: for
+  // who must not miss the latter. They may be others than those asked for.
+  template <class Record, class Question>
+  std::set<typename Record::Key> ask_with_changes(const Question& question) {
+    const auto& found = ask(question);
+    std::set<typename Record::Key> keys(found.begin(), found.end());
+    for_each_dirty<Record>([&](const Slot<Record>& slot) { keys.insert(slot.key); });
+    fetch<Record>(keys);
+    return keys;
   }
 
   // Says that it will be asked.

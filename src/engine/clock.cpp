@@ -331,12 +331,34 @@ bool Clock::run_bulk(const store::DueKey& key) {
   return true;
 }
 
-// One member of a cancelled flow that cannot be read holds up nobody but itself.
+// One member of a cancelled flow, or one worker, that cannot be read holds up nobody but itself.
 bool Clock::go_round_damage(const store::DueKey& key, const Outcome& outcome) {
-  const auto* flow = std::get_if<store::Due<CancelBacklog>>(&key);
-  if (!flow || !is_hopeless(*outcome.refusal)) return false;
-  ++failed_;
-  return cancel_each(*session_, committers_, flow->key, options_);
+  if (!is_hopeless(*outcome.refusal)) return false;
+  if (const auto* flow = std::get_if<store::Due<CancelBacklog>>(&key)) {
+    ++failed_;
+    return cancel_each(*session_, committers_, flow->key, options_);
+  }
+  if (const auto* route = std::get_if<store::Due<Route>>(&key)) {
+    ++failed_;
+    return run_now([key = route->key](core::Unit& unit, core::Context& at) {
+      core::unblock_unseen(unit, key, at);
+      return engine::Outcome::keep;
+    });
+  }
+  return false;
+}
+
+// False: it was refused.
+bool Clock::run_now(std::move_only_function<engine::Outcome(core::Unit&, core::Context&)> run) {
+  Operation operation;
+  operation.run = std::move(run);
+  auto done = std::make_shared<std::promise<bool>>();
+  auto answer = done->get_future();
+  operation.answer = [done](const Error* refusal) { done->set_value(refusal == nullptr); };
+  operation.seed = random_seed();
+  operation.deadline = std::chrono::steady_clock::now() + options_.operation_deadline;
+  committers_.submit(std::move(operation));
+  return answer.get();
 }
 
 void Clock::run_page(const std::vector<store::DueKey>& keys) {
@@ -411,17 +433,10 @@ bool Clock::trim_step() {
   const auto oldest = session_->oldest_event();
   session_->rollback();
   if (!oldest || *oldest >= before_ms) return false;
-  Operation operation;
-  operation.run = [before_ms](core::Unit& changed, core::Context&) {
+  return run_now([before_ms](core::Unit& changed, core::Context&) {
     changed.trim_events(before_ms);
     return engine::Outcome::keep;
-  };
-  auto trimmed = std::make_shared<std::promise<bool>>();
-  auto answer = trimmed->get_future();
-  operation.answer = [trimmed](const Error* refusal) { trimmed->set_value(refusal == nullptr); };
-  operation.deadline = std::chrono::steady_clock::now() + options_.operation_deadline;
-  committers_.submit(std::move(operation));
-  return answer.get();
+  });
 }
 
 bool Clock::is_stopping() {

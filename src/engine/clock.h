@@ -62,6 +62,7 @@ class Clock {
   void run_page(const std::vector<store::DueKey>& keys);
   bool run_bulk(const store::DueKey& key);
   bool go_round_damage(const store::DueKey& key, const Outcome& outcome);
+  bool run_now(std::move_only_function<engine::Outcome(core::Unit&, core::Context&)> run);
   Operation due_operation(const store::DueKey& key, std::function<void(Outcome)> done) const;
   bool has_set_aside();
   bool is_set_aside(const store::DueKey& key) const;

@@ -106,6 +106,7 @@ struct Engine::Impl {
   // On the committer's thread, after every commit.
   void note(const engine::BatchEffects& effects) {
     tally.add(effects);
+    tell_warnings(effects);
     if (!effects.ended_attempts.empty()) options.attempts_ended(effects.ended_attempts);
     if (clock_is_up && effects.earliest_due) clock.note_due(*effects.earliest_due);
     if (!store->is_shared() && !watchers.are_there()) return;
@@ -120,6 +121,13 @@ struct Engine::Impl {
     // Its end closes a stream.
     for (const auto& id : effects.changed) names.push_back(engine::stream_of(id));
     watchers.wake(names);
+  }
+
+  void tell_warnings(const engine::BatchEffects& effects) {
+    if (!options.warning) return;
+    for (const auto& note : effects.notes) {
+      if (note.what == core::Noted::warning) options.warning(note.label);
+    }
   }
 
   // Those of the changed executions whose streams were written to through this engine lately: somebody may

@@ -30,6 +30,7 @@ Value& entry_of(std::map<std::string, Value, std::less<>>& entries, std::string_
 }  // namespace
 
 void Tally::add(const core::Note& note, std::string_view& last_label, LaneTally*& last_lane) {
+  if (note.what == Noted::warning) return;
   if (note.what > Noted::execution_expired) {
     ++entry_of(labelled_[index_of(note.what)], note.label);
     if (note.what == Noted::frame) frame_bytes_ += static_cast<std::uint64_t>(note.amount);
@@ -91,6 +92,7 @@ void Tally::add_to(EngineStats& stats) const {
   stats.grant_claims.insert(grant_claims_.begin(), grant_claims_.end());
   stats.budget_hits = labelled(Noted::budget_hit);
   stats.quota_hits = labelled(Noted::quota_hit);
+  stats.budget_breaches = labelled(Noted::budget_breach);
   stats.join_policies = labelled(Noted::join_policy);
   stats.siblings_cancelled_for = labelled(Noted::sibling_dispatched);
   stats.sibling_dispositions = labelled(Noted::sibling_disposition);

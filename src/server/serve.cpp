@@ -58,6 +58,7 @@ Result<Engine> open_engine(const Config& config, Log& log, api::Tracer* tracer) 
   }
   auto options = config.engine;
   options.notice = [&log](const std::string& text) { log.info(text); };
+  options.warning = [&log](const std::string& text) { log.warn(text); };
   if (tracer) {
     options.attempts_ended = [tracer](std::vector<EndedAttempt> ended) { tracer->add(std::move(ended)); };
   }

@@ -26,7 +26,7 @@ enum class Retry {
   never,
   now,         // another writer was in the way
   when_back,   // the store is away
-  one_by_one,  // one of its operations cannot be stored; the others can
+  one_by_one,  // one of its operations cannot be stored, or meets damage; the others can
 };
 
 struct StoreFailure {

@@ -281,6 +281,39 @@ TEST_P(AdmissionAtClaim, LimitsOfFlowLaneAndTenantCount) {  // §6
   expect_blocked_by_budget(in_flow, at_limit(budget_id(93), "10/10"));
 }
 
+TEST_P(AdmissionAtClaim, TheFirstLimitInTheWayIsNamed) {  // §6: its own by id, then flow, lane and tenant
+  const FlowId flow{budget_id(50).uuid};
+  const auto used_up_for = [&](int number, const char* type, const std::string& scope) {
+    auto request = tokens(budget_id(number), 10);
+    request.scope_type = type;
+    request.scope_id = scope;
+    must(request);
+    spend(budget_id(number), 10);
+  };
+  used_up_for(91, "tenant", "acme");
+  used_up_for(92, "lane", "fast");
+  used_up_for(93, "flow", flow.to_string());
+  for (const int own : {94, 95}) {
+    must(tokens(budget_id(own), 10));
+    spend(budget_id(own), 10);
+  }
+  const CreateExecution execution{.lane_id = "fast",
+                                  .policy = {.budget_ids = {budget_id(95), budget_id(94)}}};
+  const auto id = must(SubmitFlow{.flow_id = flow,
+                                  .flow_kind = "k",
+                                  .namespace_ = "acme",
+                                  .nodes = {{.name = "a", .execution = execution}}})
+                      .executions.at("a");
+  remember(id);
+  for (const int next : {94, 95, 93, 92, 91}) {
+    EXPECT_TRUE(claim({.lanes = {"fast"}}).empty());
+    expect_blocked_by_budget(id, at_limit(budget_id(next), "10/10"));
+    must(ResetBudget{budget_id(next)});
+    run_due();
+  }
+  EXPECT_EQ(claim_one({.lanes = {"fast"}}).execution_id, id);
+}
+
 TEST_P(AdmissionAtClaim, LimitsAreAttachedAndDetached) {
   const auto budget = used_up();
   const auto policy = make_quota({.max_concurrent = 1});

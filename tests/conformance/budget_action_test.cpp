@@ -418,6 +418,30 @@ TEST_P(BudgetActions, ADeletedBudgetLetsGoWhatItHeldBack) {
   EXPECT_EQ(status(id).usage, Amounts{});
 }
 
+TEST_P(BudgetActions, ADeletedLimitIsDetachedFromEverything) {
+  auto request = tokens(budget_id(70), 10);
+  must(request);
+  const CreateQuotaPolicy policy{.quota_policy_id = quota_id(70), .max_concurrent = 1};
+  must(policy);
+  const std::vector<std::pair<std::string, std::string>> scopes{{"lane", "default"}, {"tenant", "acme"}};
+  for (const auto& [type, id] : scopes) {
+    must(AttachBudget{request.budget_id, type, id});
+    must(AttachQuotaPolicy{policy.quota_policy_id, type, id});
+  }
+  must(DeleteBudget{request.budget_id});
+  must(DeleteQuotaPolicy{policy.quota_policy_id});
+  advance(24 * kHour);
+  EXPECT_TRUE(must(request).created);
+  EXPECT_TRUE(must(policy).created);
+  spend(request.budget_id, 10);
+  for (int i = 0; i < 2; ++i) create({.namespace_ = "acme"});
+  EXPECT_EQ(claim({.max_tasks = 2}).size(), 2u) << "nobody has attached the new ones";
+  for (const auto& [type, id] : scopes) {
+    must(AttachBudget{request.budget_id, type, id});
+    must(AttachQuotaPolicy{policy.quota_policy_id, type, id});
+  }
+}
+
 TEST_P(BudgetActions, ADeletedQuotaPolicyLetsGoWhatItHeldBack) {
   const auto id = make_quota({.max_concurrent = 1});
   const auto first = running(ExecutionPolicy{.quota_policy_id = id});

@@ -125,14 +125,22 @@ TEST_P(Fairness, AKeyHasItsLimit) {
   const auto more = claim({.max_tasks = 100});
   ASSERT_EQ(more.size(), 1u);
   EXPECT_EQ(more.front().namespace_, "a");
+}
+
+TEST_P(Fairness, ARaisedLimitIsNoticedAtOnce) {
+  share_by("namespace", 1);
+  create_many("a", 5);
+  create_many("b", 5);
+  EXPECT_EQ(next(100).size(), 2u);
   share_by("namespace", 3);
-  tick(20'000);
-  renew(more.front());
-  for (const auto& task : tasks) {
-    if (task.execution_id != first.execution_id) renew(task);
-  }
-  advance(10'000);
-  EXPECT_EQ(next(100).size(), 2u) << "a raised limit is found by the clock";
+  run_due();
+  EXPECT_EQ(next(100).size(), 4u);
+  share_by("namespace", 2);
+  run_due();
+  EXPECT_EQ(next(100).size(), 0u);
+  share_by("namespace");
+  run_due();
+  EXPECT_EQ(next(100).size(), 4u) << "there is none any more";
 }
 
 TEST_P(Fairness, SaysWhoIsAtTheLimit) {

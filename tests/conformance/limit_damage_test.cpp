@@ -44,6 +44,78 @@ TEST_P(LimitDamage, NothingIsGrantedOnALimitThatCannotBeRead) {  // 46
   EXPECT_TRUE(waits(id)) << "neither handed out nor held back";
 }
 
+TEST_P(LimitDamage, AnUnreadableBudgetHoldsUpNoOtherAndLetsNothingGo) {  // §10.1, §10.4
+  const BudgetId other{*Uuid::parse("bbbbbbbb-0000-4000-8000-000000000002")};
+  for (const auto& [id, tenant] : {std::pair(budget_, "acme"), std::pair(other, "globex")}) {
+    must(CreateBudget{.budget_id = id,
+                      .scope_type = "tenant",
+                      .scope_id = tenant,
+                      .reset_interval_ms = 1000,
+                      .dimensions = {"tokens"},
+                      .hard_limits = {10},
+                      .soft_limits = {0}});
+    must(ReportUsage{.budget_id = id, .dimensions = {"tokens"}, .deltas = {10}});
+  }
+  const auto held = create({.namespace_ = "acme"});
+  const auto free = create({.namespace_ = "globex"});
+  EXPECT_TRUE(claim().empty());
+  damage("update ff_budget_policy set hard_limits='[\"nonsense\"]' where scope_id='acme'");
+  for (int i = 0; i < 5; ++i) advance(1000);
+  EXPECT_TRUE(waits(free));
+  EXPECT_EQ(state(held).eligibility_state, EligibilityState::blocked_by_budget);
+  EXPECT_GT(engine().stats().clock_failures, 0u);
+}
+
+// A number below zero is no limit that anything could reach, and text is not 0, which would be none.
+TEST_P(LimitDamage, NumbersThatNobodyWroteAreNotGuessedAt) {  // §7.1
+  must(CreateQuotaPolicy{.quota_policy_id = quota_, .max_concurrent = 1});
+  const auto id = limited();
+  std::vector<std::string> bad{"-1", "-9223372036854775808"};
+  if (!store().url().starts_with("postgres")) bad.insert(bad.end(), {"'many'", "1.5"});
+  for (const auto* column : {"active_concurrency_cap", "max_requests_per_window",
+                             "requests_per_window_seconds", "jitter_ms", "active_concurrency"}) {
+    for (const auto& value : bad) {
+      damage(std::string("update ff_quota_policy set ") + column + "=" + value);
+      expect_error(ReadQuotaPolicy{quota_}, ErrorCode::corruption, std::string(column) + ": cannot be read");
+      expect_error(ClaimTasks{.worker_id = kWorker}, ErrorCode::corruption);
+      EXPECT_TRUE(waits(id)) << column << " " << value;
+    }
+    damage(std::string("update ff_quota_policy set ") + column + "=1");
+  }
+}
+
+TEST_P(LimitDamage, WhatAnUnreadablePolicyHoldsBackStaysSo) {  // 56
+  must(CreateQuotaPolicy{.quota_policy_id = quota_, .max_concurrent = 1});
+  for (int i = 0; i < 2; ++i) limited();
+  const auto task = claim_one({.lease_ttl_ms = kHour});
+  const auto held = limited();
+  EXPECT_TRUE(claim().empty());
+  must(CheckAdmission{quota_, task.execution_id});
+  damage("update ff_quota_policy set active_concurrency_cap=-1");
+  for (int i = 0; i < 5; ++i) advance(kLeaseTtl);
+  EXPECT_EQ(state(held).eligibility_state, EligibilityState::blocked_by_quota);
+  damage("update ff_quota_policy set active_concurrency_cap=1");
+  complete(task);
+  for (int i = 0; i < 5; ++i) advance(kLeaseTtl);
+  EXPECT_EQ(claim().size(), 1u) << "it goes on when it can be read again";
+}
+
+// Whoever cannot be told from a capable worker may be one: a claim will find out.
+TEST_P(LimitDamage, WorkersThatCannotBeReadHoldUpNothing) {  // 56
+  const auto id =
+      create({.namespace_ = "acme",
+              .policy = {.routing_requirements = RoutingRequirements{.required_capabilities = {"gpu"}}}});
+  must(BlockExecution{id, BlockingReason::waiting_for_capable_worker, ""});
+  must(RegisterWorker{.worker_id = "w", .worker_instance_id = "w", .namespace_ = "acme"});
+  advance(5000);
+  EXPECT_EQ(state(id).eligibility_state, EligibilityState::blocked_by_route);
+  damage("update ff_worker_registry set lanes='{\"no\": \"list\"}'");
+  advance(5000);
+  EXPECT_TRUE(waits(id));
+  EXPECT_TRUE(claim().empty());
+  EXPECT_EQ(claim_one({.capabilities = {"gpu"}}).execution_id, id);
+}
+
 TEST_P(LimitDamage, WrongCountsArePutRightByTheClock) {  // 44
   must(CreateQuotaPolicy{
       .quota_policy_id = quota_, .window_seconds = 60, .max_requests_per_window = 5, .max_concurrent = 5});

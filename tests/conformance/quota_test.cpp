@@ -111,6 +111,44 @@ TEST_P(Quotas, SpreadThoseWhoComeBack) {  // 41
   EXPECT_GT(waits.size(), 10u);
 }
 
+TEST_P(Quotas, GetBackTheSlotsThatNobodyClaimsFor) {  // §10.3
+  const auto id = make_quota({.max_concurrent = 3});
+  const auto leased = create_with(id);
+  EXPECT_EQ(claim_one({.lease_ttl_ms = kHour}).execution_id, leased);
+  const auto granted = create_with(id);
+  tick(10'000);
+  must(IssueClaimGrant{.execution_id = granted, .terms = {.worker_id = kWorker, .grant_ttl_ms = 60'000}});
+  EXPECT_EQ(ask(id, 1), AdmissionOutcome::admitted);
+  const auto waiting = create_with(id);
+  EXPECT_TRUE(claim().empty());
+  advance(20'000);
+  EXPECT_EQ(quota(id).active, 3u) << "whoever asked 20 seconds ago may still claim";
+  advance(30'000);
+  EXPECT_EQ(quota(id).active, 2u) << "the lease and the grant keep theirs";
+  EXPECT_EQ(claim_one().execution_id, waiting);
+  EXPECT_EQ(must(CheckStore{}).found, 0u);
+}
+
+TEST_P(Quotas, LeaveASlotToWhoClaimsForIt) {
+  const auto id = make_quota({.window_seconds = 600, .max_requests_per_window = 10, .max_concurrent = 1});
+  const auto execution = create_with(id);
+  EXPECT_EQ(must(CheckAdmission{id, execution}).outcome, AdmissionOutcome::admitted);
+  EXPECT_EQ(claim_one({.lease_ttl_ms = kHour}).execution_id, execution);
+  for (int i = 0; i < 4; ++i) advance(30'000);
+  EXPECT_EQ(quota(id).active, 1u);
+  EXPECT_EQ(quota(id).admitted_in_window, 1u);
+}
+
+TEST_P(Quotas, GetBackManySlotsAtOnce) {
+  const auto id = make_quota({.max_concurrent = 1000});
+  for (int i = 0; i < 300; ++i) ask(id, i);
+  advance(30'000);
+  advance(30'000);
+  advance(1);
+  EXPECT_EQ(quota(id).active, 0u);
+  EXPECT_EQ(must(CheckStore{}).found, 0u);
+}
+
 TEST_P(Quotas, AreTrimmedByTheClock) {
   const auto id = make_quota({.window_seconds = 1, .max_requests_per_window = 1000});
   for (int i = 0; i < 300; ++i) ask(id, i);

@@ -20,6 +20,9 @@ class QuotaClock : public testing::Test {
             .window_at_ms = window_at_ms,
             .holds_slot = true};
   }
+  static Execution execution(std::uint16_t number, OwnershipState ownership) {
+    return {.partition_key = number, .state = {.ownership_state = ownership}};
+  }
   QuotaPolicy policy() const {
     return {.partition_key = key_.partition_key,
             .quota_policy_id = key_.quota_policy_id,
@@ -42,6 +45,7 @@ class QuotaClock : public testing::Test {
     Context at{.now_ms = kNow};
     const auto rule = run_due(unit, key_, at);
     unit.keep();
+    notes_ = unit.take_notes();
     session_->commit(unit);
     return rule;
   }
@@ -52,16 +56,21 @@ class QuotaClock : public testing::Test {
     session_->rollback();
     return copy;
   }
-  void store(const std::vector<QuotaAdmission>& admissions) {
+  void store(const std::vector<QuotaAdmission>& admissions,
+             OwnershipState ownership = OwnershipState::leased) {
     Unit unit(*session_);
     session_->begin(unit);
     unit.begin_operation();
     unit.insert(policy());
-    for (const auto& each : admissions) unit.insert(each);
+    for (const auto& each : admissions) {
+      unit.insert(each);
+      unit.insert(execution(each.execution_partition, ownership));
+    }
     unit.keep();
     session_->commit(unit);
   }
 
+  std::vector<Note> notes_;  // of the last batch
   std::unique_ptr<store::Store> store_ = *store::open_store("memory:", {});
   std::unique_ptr<store::Session> session_ = store_->open_writer();
 };
@@ -71,6 +80,10 @@ TEST_F(QuotaClock, CountsTheSlotsAnew) {
   EXPECT_EQ(run_clock([](Unit&) {}), Rule::quota_reconciler);
   EXPECT_EQ(stored().active_concurrency, 2u);
   EXPECT_EQ(stored().window_count, 1u) << "one has left the window";
+  ASSERT_EQ(notes_.size(), 1u);
+  EXPECT_EQ(notes_.front().what, Noted::warning);
+  EXPECT_EQ(notes_.front().label,
+            "quota " + key_.quota_policy_id.to_string() + ": counted 5 running, 2 are: corrected");
   EXPECT_EQ(stored().next_due_at_ms, kNow + 30'000);
 }
 
@@ -81,6 +94,21 @@ TEST_F(QuotaClock, DoesNotCountWhatItCannotSee) {
     unit.edit<QuotaPolicy>(key_).active_concurrency = 2;
   });
   EXPECT_EQ(stored().active_concurrency, 2u) << "of this batch";
+}
+
+TEST_F(QuotaClock, FreesWhatNothingRunsUnder) {
+  store({admission(key_, 1, std::nullopt), admission(key_, 2, kNow - 1)}, OwnershipState::unowned);
+  run_clock([](Unit&) {});
+  EXPECT_EQ(stored().active_concurrency, 1u) << "one of them may still be claimed";
+}
+
+TEST_F(QuotaClock, DoesNotFreeWhatItsBatchHasTaken) {
+  store({admission(key_, 1, std::nullopt), admission(key_, 2, std::nullopt)}, OwnershipState::unowned);
+  run_clock([&](Unit& unit) {
+    unit.edit<Execution>({1, {}}).state.ownership_state = OwnershipState::leased;
+    unit.edit<QuotaPolicy>(key_).active_concurrency = 2;
+  });
+  EXPECT_EQ(stored().active_concurrency, 1u);
 }
 
 TEST_F(QuotaClock, RestsWhenThePolicyIsNotInUse) {

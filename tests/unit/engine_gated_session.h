@@ -1,5 +1,6 @@
-// For tests of the committer: a session that stops at a gate before every transaction, fails commits on
-// demand, and otherwise is the memory store's; and operations that note how often they were run and answered.
+// For tests of the committer: a session that stops at a gate before every transaction, does something else
+// before commits on demand, and otherwise is that of a store; and operations that note how often they were
+// run and answered.
 #pragma once
 
 #include <condition_variable>
@@ -28,7 +29,7 @@ class Gate {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return arrivals_ >= count; });
   }
-  // The next commits do this instead.
+  // The next commits do this first: throwing, they fail.
   void fail_commit(std::function<void()> how) {
     std::lock_guard lock(mutex_);
     failures_.push_back(std::move(how));
@@ -84,6 +85,8 @@ class GatedSession final : public store::Session {
   }
   void load(core::Unit& unit) override { inner_->load(unit); }
   bool loads_instantly() const override { return inner_->loads_instantly(); }
+  bool has_other_writers() const override { return inner_->has_other_writers(); }
+  std::optional<std::int64_t> time_of_load() const override { return inner_->time_of_load(); }
   void rollback() noexcept override { inner_->rollback(); }
   std::vector<store::DueKey> due(std::int64_t now_ms, std::size_t limit) override {
     return inner_->due(now_ms, limit);

@@ -447,6 +447,37 @@ class MemorySession final : public Session {
     }
     return found;
   }
+  std::vector<QuotaAdmissionKey> answer(const core::StraySlotsOf& question) {
+    std::vector<QuotaAdmissionKey> found;
+    const auto& executions = database_->table<Execution>();
+    for (const auto& key : answer(core::SlotsOf{question.policy})) {
+      const auto it = executions.find({key.execution_partition, key.execution_id});
+      const bool in_use =
+          it != executions.end() &&
+          (it->second->state.ownership_state == OwnershipState::leased || it->second->grant_expires_at_ms);
+      if (!in_use && found.size() < question.limit) found.push_back(key);
+    }
+    return found;
+  }
+  std::vector<QuotaPolicyKey> answer(const core::FullKeysOf& question) {
+    std::vector<QuotaPolicyKey> found;
+    for (const auto& [key, policy] : database_->table<QuotaPolicy>()) {
+      const bool is_full = policy->lane_id == question.lane_id && policy->has_blocked;
+      if (is_full && found.size() < question.limit) found.push_back(key);
+    }
+    return found;
+  }
+  std::vector<ScopeLimitsKey> answer(const core::ScopesOf& question) {
+    std::vector<ScopeLimitsKey> found;
+    const auto id = question.limit_id.to_string();
+    const auto names = [&](const std::vector<std::string>& ids) {
+      return std::ranges::find(ids, id) != ids.end();
+    };
+    for (const auto& [key, limits] : database_->table<ScopeLimits>()) {
+      if (names(limits->budget_ids) || names(limits->quota_policy_ids)) found.push_back(key);
+    }
+    return found;
+  }
   std::vector<SpendKey> answer(const core::SpendingOf& question) {
     std::vector<SpendKey> found;
     for (const auto& [key, spend] : database_->table<Spend>()) {

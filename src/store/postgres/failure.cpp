@@ -130,7 +130,8 @@ StoreFailure failure_of(PGconn* connection, const PGresult* result) {
 
 void fail_corrupt(const std::string& column) {
   throw StoreFailure{{ErrorCode::corruption, column + ": cannot be read",
-                      "A stored value is not one this version writes. Restore the database from a backup."}};
+                      "A stored value is not one this version writes. Restore the database from a backup."},
+                     Retry::one_by_one};
 }
 
 }  // namespace flowfabric::store::postgres

@@ -107,6 +107,9 @@ class PostgresSession final : public Session {
   void post_answer(core::Unit& unit, const core::BlockedOn& question);
   void post_answer(core::Unit& unit, const core::WindowOf& question);
   void post_answer(core::Unit& unit, const core::SlotsOf& question);
+  void post_answer(core::Unit& unit, const core::StraySlotsOf& question);
+  void post_answer(core::Unit& unit, const core::FullKeysOf& question);
+  void post_answer(core::Unit& unit, const core::ScopesOf& question);
   void post_answer(core::Unit& unit, const core::SpendingOf& question);
   void post_edges_from(core::Unit& unit);
   bool post_remembered(core::Unit& unit, const GroupKey& key);

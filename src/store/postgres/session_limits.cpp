@@ -37,6 +37,36 @@ void PostgresSession::post_answer(core::Unit& unit, const core::SlotsOf& questio
       [&unit, question](const Rows& found) { unit.put_answer(question, found.all<QuotaAdmissionKey>()); });
 }
 
+void PostgresSession::post_answer(core::Unit& unit, const core::StraySlotsOf& question) {
+  connection_->post(
+      "select a.partition_key,a.quota_policy_id,a.execution_partition,a.execution_id from ff_quota_admitted "
+      "a "
+      "left join ff_exec_core e on e.partition_key=a.execution_partition and e.execution_id=a.execution_id "
+      "where a.partition_key=$1::int4 and a.quota_policy_id=$2::uuid and a.holds_slot "
+      "and e.ownership_state is distinct from 'leased' and e.grant_expires_at_ms is null "
+      "order by a.execution_partition,a.execution_id limit $3::int8",
+      Parameters().add_fields(question.policy).add(static_cast<std::int64_t>(question.limit)),
+      [&unit, question](const Rows& found) { unit.put_answer(question, found.all<QuotaAdmissionKey>()); });
+}
+
+// Without an index: it is asked when an operator changes a lane.
+void PostgresSession::post_answer(core::Unit& unit, const core::FullKeysOf& question) {
+  connection_->post(
+      "select partition_key,quota_policy_id from ff_quota_policy where lane_id=$1::text and has_blocked "
+      "order by partition_key,quota_policy_id limit $2::int8",
+      Parameters().add(question.lane_id).add(static_cast<std::int64_t>(question.limit)),
+      [&unit, question](const Rows& found) { unit.put_answer(question, found.all<QuotaPolicyKey>()); });
+}
+
+// Without an index: it is asked when a limit is deleted.
+void PostgresSession::post_answer(core::Unit& unit, const core::ScopesOf& question) {
+  connection_->post(
+      "select scope_type,scope_id from ff_limit_attachment where budget_ids ? $1::text or quota_policy_ids ? "
+      "$1::text",
+      Parameters().add(question.limit_id.to_string()),
+      [&unit, question](const Rows& found) { unit.put_answer(question, found.all<ScopeLimitsKey>()); });
+}
+
 void PostgresSession::post_answer(core::Unit& unit, const core::SpendingOf& question) {
   const auto after = question.after.value_or(ExecutionId{});
   connection_->post(

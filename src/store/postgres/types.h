@@ -5,6 +5,7 @@
 #include <bit>
 #include <concepts>
 #include <cstring>
+#include <utility>
 
 #include "store/columns.h"
 #include "store/store.h"
@@ -214,10 +215,12 @@ void read_value(std::string_view bytes, const char* column, T& value) {
       value = checked(condition_from_json(json), column);
     else
       value = checked(strings_from_json(json), column);
-  } else if constexpr (column_type<T>().oid == kInt4.oid) {
-    value = static_cast<T>(number_from<std::int32_t>(bytes, column));
   } else {
-    value = static_cast<T>(number_from<std::int64_t>(bytes, column));
+    using Wire = std::conditional_t<column_type<T>().oid == kInt4.oid, std::int32_t, std::int64_t>;
+    const auto stored = number_from<Wire>(bytes, column);
+    // A number below zero would become a limit that nothing reaches.
+    if (!std::in_range<T>(stored)) fail_corrupt(column);
+    value = static_cast<T>(stored);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstring>
+#include <utility>
 
 #include "store/columns.h"
 #include "store/sqlite/database.h"
@@ -87,9 +88,17 @@ void read(sqlite3_stmt* statement, int column, T& value) {
   } else if constexpr (std::is_same_v<T, ExecutionPolicy>) {
     const auto json = text_of(statement, column);
     value = json.empty() ? ExecutionPolicy{} : checked(statement, column, policy_from_json(json));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    value = sqlite3_column_int64(statement, column) != 0;
   } else {
     static_assert(std::is_integral_v<T>);
-    value = static_cast<T>(sqlite3_column_int64(statement, column));
+    // SQLite keeps whatever it is given: text would be read as 0, which means that there is no limit, and a
+    // number below zero as a limit that nothing reaches.
+    const auto type = sqlite3_column_type(statement, column);
+    const auto stored = sqlite3_column_int64(statement, column);
+    if ((type != SQLITE_INTEGER && type != SQLITE_NULL) || !std::in_range<T>(stored))
+      fail_corrupt(statement, column);
+    value = static_cast<T>(stored);
   }
 }
 

@@ -128,6 +128,9 @@ class SqliteSession final : public Session {
   std::vector<core::ListPosition> answer(const core::BlockedOn& question);
   std::vector<core::WindowEntry> answer(const core::WindowOf& question);
   std::vector<QuotaAdmissionKey> answer(const core::SlotsOf& question);
+  std::vector<QuotaAdmissionKey> answer(const core::StraySlotsOf& question);
+  std::vector<QuotaPolicyKey> answer(const core::FullKeysOf& question);
+  std::vector<ScopeLimitsKey> answer(const core::ScopesOf& question);
   std::vector<SpendKey> answer(const core::SpendingOf& question);
   template <class Record>
   std::vector<Record> all_of_flow(const FlowKey& flow, const std::string& order);

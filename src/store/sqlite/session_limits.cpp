@@ -31,6 +31,38 @@ std::vector<QuotaAdmissionKey> SqliteSession::answer(const core::SlotsOf& questi
   return rows<QuotaAdmissionKey>(query);
 }
 
+std::vector<QuotaAdmissionKey> SqliteSession::answer(const core::StraySlotsOf& question) {
+  auto& query = statement(
+      "select a.partition_key,a.quota_policy_id,a.execution_partition,a.execution_id from ff_quota_admitted "
+      "a "
+      "left join ff_exec_core e on e.partition_key=a.execution_partition and e.execution_id=a.execution_id "
+      "where a.partition_key=?1 and a.quota_policy_id=?2 and a.holds_slot=1 "
+      "and e.ownership_state is not 'leased' and e.grant_expires_at_ms is null "
+      "order by a.execution_partition,a.execution_id limit ?3");
+  bind(query.get(), bind_all(query.get(), 1, question.policy), question.limit);
+  return rows<QuotaAdmissionKey>(query);
+}
+
+// Without an index: it is asked when an operator changes a lane.
+std::vector<QuotaPolicyKey> SqliteSession::answer(const core::FullKeysOf& question) {
+  auto& query = statement(
+      "select partition_key,quota_policy_id from ff_quota_policy where lane_id=?1 and has_blocked=1 "
+      "order by partition_key,quota_policy_id limit ?2");
+  bind(query.get(), 1, question.lane_id);
+  bind(query.get(), 2, question.limit);
+  return rows<QuotaPolicyKey>(query);
+}
+
+// Without an index: it is asked when a limit is deleted.
+std::vector<ScopeLimitsKey> SqliteSession::answer(const core::ScopesOf& question) {
+  auto& query = statement(
+      "select scope_type,scope_id from ff_limit_attachment "
+      "where instr(budget_ids,?1)>0 or instr(quota_policy_ids,?1)>0");
+  const auto id = question.limit_id.to_string();
+  bind(query.get(), 1, id);
+  return rows<ScopeLimitsKey>(query);
+}
+
 std::vector<SpendKey> SqliteSession::answer(const core::SpendingOf& question) {
   std::string sql =
       "select partition_key,execution_id,budget_id from ff_budget_usage_by_exec where budget_id=?1";
