@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "core/transition.h"
+#include "model/event_word.h"
 
 namespace flowfabric::core {
 
@@ -141,7 +142,7 @@ std::vector<HistoryEntry> history(const Life& life) {
                 {"effect", std::string(enum_name(signal->observed_effect))}});
   }
   for (const auto& event : life.operator_events) {
-    story.tell(event.occurred_at_ms, 0, Place::operator_event, std::string(enum_name(event.event_type)),
+    story.tell(event.occurred_at_ms, 0, Place::operator_event, std::string(word_text(event.event_type)),
                event.details);
   }
   tell_end(story, execution);

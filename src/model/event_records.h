@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "flowfabric/event_word.h"
 #include "flowfabric/events.h"
 #include "flowfabric/ids.h"
 #include "flowfabric/operations.h"
@@ -23,7 +24,7 @@ struct LeaseEvent {
   std::int64_t event_id{};
   std::uint16_t partition_key{};
   Uuid execution_id;
-  LeaseEventType event_type{};
+  EventWord<LeaseEventType> event_type;
   LeaseId lease_id;
   std::int64_t lease_epoch{};
   AttemptId attempt_id;
@@ -51,7 +52,7 @@ struct CompletionEvent {
   std::uint16_t partition_key{};
   Uuid execution_id;
   std::optional<FlowId> flow_id;
-  TerminalOutcome outcome{};
+  EventWord<TerminalOutcome> outcome;
   std::int64_t occurred_at_ms{};
   std::string namespace_;
   std::string instance_tag;
@@ -69,7 +70,7 @@ struct OperatorEvent {
   std::int64_t event_id{};
   std::uint16_t partition_key{};
   Uuid execution_id;
-  OperatorEventType event_type{};
+  EventWord<OperatorEventType> event_type;
   Tags details;
   std::int64_t occurred_at_ms{};
   std::string namespace_;
@@ -112,7 +113,7 @@ struct TagEvent {
   std::int64_t event_id{};
   std::uint16_t partition_key{};
   Uuid execution_id;
-  TagEventType event_type{};
+  EventWord<TagEventType> event_type;
   std::string tag;
   std::string value;
   std::int64_t occurred_at_ms{};
@@ -134,7 +135,7 @@ struct WorkerEvent {
   std::string namespace_;
   std::string worker_instance_id;
   std::string worker_id;
-  WorkerEventKind event_kind{};
+  EventWord<WorkerEventKind> event_kind;
   std::string reason;
   std::int64_t occurred_at_ms{};
   bool operator==(const WorkerEvent&) const = default;

@@ -135,6 +135,7 @@ struct EventPage {
   std::int64_t after{};
   std::size_t limit{};
   std::vector<Event> found{};
+  std::optional<std::int64_t> damaged{};  // the event after those, if it cannot be read
 };
 template <class T>
 using KeyPagePointer = KeyPage<T>*;
@@ -204,9 +205,20 @@ class Session : public core::Loader {
     return std::move(page.found);
   }
   template <class Event>
-  std::vector<Event> events_after(std::int64_t after, std::size_t limit) {
+  EventPage<Event> event_page(std::int64_t after, std::size_t limit) {
     EventPage<Event> page{after, limit};
     fill(AnyEventPage(&page));
+    return page;
+  }
+  // Up to one that cannot be read; if that is the first, it is refused.
+  template <class Event>
+  std::vector<Event> events_after(std::int64_t after, std::size_t limit) {
+    auto page = event_page<Event>(after, limit);
+    if (page.damaged && page.found.empty()) {
+      throw StoreFailure{{ErrorCode::corruption,
+                          "event " + std::to_string(*page.damaged) + ": cannot be read",
+                          "Go on after this event."}};
+    }
     return std::move(page.found);
   }
 };
