@@ -191,6 +191,8 @@ class Session : public core::Loader {
   virtual std::vector<Frame> frames(const FrameScan& scan) = 0;
   virtual std::vector<Stream> streams_of(const ExecutionId& id) = 0;
   virtual std::vector<OperatorEvent> operator_events_of(const ExecutionId& id) = 0;
+  // The latest of its lease events with a pause's reason, oldest first.
+  virtual std::vector<LeaseEvent> pauses_of(const ExecutionId& id, std::size_t limit) = 0;
   virtual EventRange event_range(EventFamily family) = 0;
   // When the oldest event happened that may be trimmed.
   virtual std::optional<std::int64_t> oldest_event() = 0;

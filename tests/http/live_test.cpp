@@ -256,5 +256,17 @@ TEST_P(HttpLive, LifeIsToldInOrder) {
   EXPECT_EQ(get(path + "?cursor=3").size("/events"), 1u);
 }
 
+TEST_P(HttpLive, LifeHasItsDelays) {
+  const auto task = running();
+  report("delay", task, R"(,"delay_ms":3600000)");
+  const auto life = get("/v1/executions/" + task.execution_id + "/events");
+  ASSERT_EQ(life.size("/events"), 3u) << life.body;
+  EXPECT_EQ(life.at("/events/2/kind"), "lifecycle");
+  EXPECT_EQ(life.at("/events/2/name"), "delayed");
+  EXPECT_EQ(life.at("/events/2/attempt_index"), "0");
+  EXPECT_EQ(life.at("/events/2/detail/reason"), "waiting_for_delay");
+  EXPECT_TRUE(life.has("/events/2/detail/until")) << life.body;
+}
+
 }  // namespace
 }  // namespace flowfabric::tests
