@@ -109,6 +109,17 @@ TEST_P(History, TellsEveryDelayOfAWorker) {
   EXPECT_EQ(entries[5].fields.at("worker_instance_id"), kWorker);
 }
 
+TEST_P(History, TellsOfWaitingForChildren) {
+  const auto task = running();
+  tick(1);
+  must(WaitForChildren{.execution_id = task.execution_id, .fence = task.fence});
+  tick(1);
+  const auto again = claim_one();
+  EXPECT_EQ(words(task.execution_id),
+            (Log{"created", "attempt_started", "waiting_for_children", "attempt_resumed"}));
+  complete(again);
+}
+
 // However short they are.
 TEST_P(History, KeepsTheOrderOfDelaysOfOneMoment) {
   const auto id = create();
