@@ -60,6 +60,8 @@ struct EventBatch {
 // What has happened after the cursor. If there is nothing, it waits until there is, or its time is up.
 // A cursor of an older day, whose events are gone, is refused with `stream_disconnected`; the error's detail
 // is the oldest cursor that there is, in base64. One that this store has not given out is `invalid_input`.
+// An event that cannot be read is `corruption`, once those before it were given; the error's detail is the
+// cursor to go on with, after it.
 struct FollowEvents {
   using Answer = EventBatch;
   EventFamily family{};

@@ -13,13 +13,15 @@ namespace flowfabric {
 
 struct HistoryEntry {
   std::int64_t at{};
-  // created, attempt_started, attempt_resumed, suspended, signal, resumed, suspension_ended (with the
-  // execution), lease_lost, attempt_ended, an operator's event (priority_changed, replayed, …), ended
+  // created, delayed, attempt_started, waiting_for_children, paused_by_budget, suspended, signal, resumed,
+  // suspension_ended (with the execution), attempt_resumed (by a worker), lease_lost, attempt_ended,
+  // retry_scheduled, an operator's event (priority_changed, replayed, …), ended
   std::string what;
   std::map<std::string, std::string> fields;
   bool operator==(const HistoryEntry&) const = default;
 };
-// Oldest first; of signals the latest 1 000.
+// Oldest first; of signals, suspensions and other pauses the latest 1 000 each. Of pauses longer ago than
+// events are kept, only suspensions, the last resumption of each attempt and a pause that still goes on.
 struct ReadHistory {
   using Answer = std::vector<HistoryEntry>;
   ExecutionId execution_id;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "flowfabric/error.h"
+#include "flowfabric/event_word.h"
 #include "flowfabric/ids.h"
 #include "flowfabric/policy.h"
 #include "flowfabric/state.h"
@@ -353,7 +354,7 @@ BOOST_DESCRIBE_ENUM(LeaseEventType, acquired, renewed, released, expired, reclai
 struct LeaseEventView {
   std::int64_t event_id{};
   ExecutionId execution_id;
-  LeaseEventType type{};
+  EventWord<LeaseEventType> type;
   LeaseId lease_id;
   std::int64_t lease_epoch{};
   AttemptId attempt_id;
@@ -377,7 +378,7 @@ struct CompletionEventView {
   std::int64_t event_id{};
   ExecutionId execution_id;
   std::optional<FlowId> flow_id;
-  TerminalOutcome outcome{};
+  EventWord<TerminalOutcome> outcome;
   std::string namespace_;
   Tags tags;
   std::int64_t occurred_at{};

@@ -164,7 +164,7 @@ BOOST_DESCRIBE_ENUM(OperatorEventType, priority_changed, replayed, flow_cancel_r
 struct OperatorEventView {
   std::int64_t event_id{};
   ExecutionId execution_id;
-  OperatorEventType type{};
+  EventWord<OperatorEventType> type;
   std::map<std::string, std::string> details;
   std::string namespace_;
   Tags tags;

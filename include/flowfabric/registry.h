@@ -142,7 +142,7 @@ struct WorkerEventView {
   std::string namespace_;
   std::string worker_instance_id;
   std::string worker_id;
-  WorkerEventKind kind{};
+  EventWord<WorkerEventKind> kind;
   std::string reason;
   std::int64_t occurred_at{};
   bool operator==(const WorkerEventView&) const = default;

@@ -304,7 +304,7 @@ struct SuspensionView {
   std::optional<std::int64_t> timeout_at;
   std::optional<TimeoutBehavior> timeout_behavior;  // absent: it was escalated, or cannot be
   ResumeCondition resume_condition;
-  std::optional<std::int64_t> resume_delay_ms;
+  std::optional<std::int64_t> resume_delay_ms;  // once it is closed: the one that there was
   std::string continuation_metadata_pointer;
   std::vector<std::string> satisfied;  // "members[0] leaf": what has been met so far, and by whom
   std::optional<std::int64_t> last_signal_at;

@@ -173,9 +173,11 @@ Result<void> LiveEvents::start() {
 Result<void> LiveEvents::start(EventFamily family) {
   auto& cursor = place_.cursors[place_of(family)];
   const auto looked = engine_.call(FollowEvents{.family = family, .cursor = cursor.value_or(""), .limit = 1});
-  // What it lags behind it is told in the stream.
-  if (!looked && looked.error().code != ErrorCode::stream_disconnected)
-    return std::unexpected(looked.error());
+  // What it lags behind, and what cannot be read, it is told in the stream.
+  const bool is_told =
+      !looked && cursor &&
+      (looked.error().code == ErrorCode::stream_disconnected || looked.error().code == ErrorCode::corruption);
+  if (!looked && !is_told) return std::unexpected(looked.error());
   if (!cursor) cursor = looked->cursor;
   return {};
 }
@@ -206,13 +208,17 @@ std::string LiveEvents::told(const EventBatch& batch, EventFamily family) {
   return text;
 }
 
-std::string LiveEvents::lagged(const Error& error, EventFamily family) {
-  if (error.code != ErrorCode::stream_disconnected) return error_event(error);
-  if (auto oldest = from_base64(error.detail)) place_.cursors[place_of(family)] = *std::move(oldest);
+std::string LiveEvents::refused(const Error& error, EventFamily family) {
+  const bool is_damaged = error.code == ErrorCode::corruption;
+  auto next = from_base64(error.detail);
+  const bool names_next = next && parse_cursor(*next);
+  ends_ = ends_ || !is_damaged || !names_next;
+  if (!names_next) return error_event(error);
+  place_.cursors[place_of(family)] = *std::move(next);
   JsonWriter out;
   const auto id = place_.to_string();
   out.object().field("cursor", id).field("detail", error.advice).end();
-  return sse_event(id, "lagged", out.text());
+  return sse_event(id, is_damaged ? "damaged" : "lagged", out.text());
 }
 
 void LiveEvents::take(EventFamily family, Result<EventBatch> batch) {
@@ -227,8 +233,7 @@ void LiveEvents::take(EventFamily family, Result<EventBatch> batch) {
       each.is_read =
           !follows_ && batch && batch->events.empty() && batch->cursor == place_.cursors[place_of(family)];
     }
-    if (!batch) ends_ = true;
-    text = std::exchange(ready_, {}) + (batch ? told(*batch, family) : lagged(batch.error(), family));
+    text = std::exchange(ready_, {}) + (batch ? told(*batch, family) : refused(batch.error(), family));
     if (!waiting_) {
       ready_ = std::move(text);
       return;

@@ -2,7 +2,8 @@
 //
 // Nothing is queued for a client: what it is sent next is read when it has taken what was before. A client
 // that is too slow finds events gone, is told so (`event: lagged`) with the cursor to resume from, and the
-// connection ends. One that leaves gives back its place at once, whatever is still being waited for.
+// connection ends. An event that cannot be read is told (`event: damaged`) and passed. One that leaves gives
+// back its place at once, whatever is still being waited for.
 #pragma once
 
 #include <array>
@@ -82,7 +83,7 @@ class LiveEvents : public http::BodySource, public std::enable_shared_from_this<
   void ask(EventFamily family, std::string cursor);
   void take(EventFamily family, Result<EventBatch> batch);
   std::string told(const EventBatch& batch, EventFamily family);
-  std::string lagged(const Error& error, EventFamily family);
+  std::string refused(const Error& error, EventFamily family);
   std::string still_here() const;
 
   Engine& engine_;

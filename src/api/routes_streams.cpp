@@ -247,9 +247,10 @@ std::string_view kind_of_entry(std::string_view what) {
   if (what == "signal") return "signal";
   if (what == "ended") return "completion";
   if (what.starts_with("attempt_") || what == "lease_lost") return "lease";
-  if (what == "created" || what == "suspended" || what == "resumed" || what == "suspension_ended")
-    return "lifecycle";
-  return "operator";
+  constexpr std::string_view lifecycle[] = {"created",          "delayed",        "waiting_for_children",
+                                            "paused_by_budget", "suspended",      "resumed",
+                                            "suspension_ended", "retry_scheduled"};
+  return std::ranges::find(lifecycle, what) != std::end(lifecycle) ? "lifecycle" : "operator";
 }
 
 void read_history(const CallPtr& call) {

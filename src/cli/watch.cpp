@@ -168,6 +168,10 @@ int events(const EventOptions& options) {
       fail(kRefused, "stream_disconnected", event.id,
            "Events after that cursor are gone: go on with --cursor " + text_of(data->root(), "cursor"));
     }
+    if (event.name == "damaged") {
+      fmt::print(stderr, "The event at {} cannot be read, and is left out.\n", event.id);
+      return true;
+    }
     print_event(data->root(), event.id, options.json);
     std::fflush(stdout);
     return true;

@@ -55,8 +55,7 @@ void stop_after_grace(Unit& unit, const Budget& budget, const ExecutionId& id, c
 void pause(Unit& unit, Budget& budget, const ExecutionId& id, const std::string& dimension,
            const Context& at) {
   auto& execution = unit.edit<Execution>(id);
-  pause_attempt(unit, execution, lease_end(execution, LeaseEnd::other), "paused_by_budget",
-                "paused_by_budget", at);
+  pause_attempt(unit, execution, lease_end(execution, LeaseEnd::other), kPausedByBudget, kPausedByBudget, at);
   // Looked at again when the budget is reset, given more, or given back to: until then nothing has changed.
   budget.has_blocked = true;
   execution.blocked_on = budget.budget_id.uuid;

@@ -100,7 +100,7 @@ ClaimKind take_resumed(Unit& unit, Execution& execution, const Taker& taker, Con
   }
   grant_lease(execution, taker, at);
   append_lease_event(unit, execution, LeaseEventType::acquired,
-                     taker.reason.empty() ? "claim_resumed" : taker.reason + "_resumed", at);
+                     taker.reason.empty() ? kClaimResumed : taker.reason + "_resumed", at);
   return ClaimKind::resumed;
 }
 

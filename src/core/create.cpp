@@ -158,7 +158,8 @@ Result<PublicState> create_new(Unit& unit, const CreateExecution& request,
                             .trace_context = request.trace_context,
                             .policy = request.policy,
                             .payload_encoding = request.payload_encoding,
-                            .payload = Bytes{request.input}});
+                            .payload = Bytes{request.input}})
+      .policy.delay_until = delay_until;  // whichever way it was given
   return state;
 }
 

@@ -73,12 +73,11 @@ Rule due_rule(const Execution& execution, const Context& at) {
 
 void give_up_reclaiming(Unit& unit, Execution& execution, Context& at) {
   end_attempt(unit, execution,
-              {.how = AttemptLifecycle::interrupted_reclaimed, .failure_reason = "max_reclaims_exceeded"},
-              at);
+              {.how = AttemptLifecycle::interrupted_reclaimed, .failure_reason = kMaxReclaimsExceeded}, at);
   unit.note(Noted::attempt_error, execution.lane_id);
-  append_lease_event(unit, execution, LeaseEventType::revoked, "max_reclaims_exceeded", at);
+  append_lease_event(unit, execution, LeaseEventType::revoked, kMaxReclaimsExceeded, at);
   release_lease(unit, execution, lease_end(execution, LeaseEnd::other), "", at);
-  execution.failure_reason = "max_reclaims_exceeded";
+  execution.failure_reason = kMaxReclaimsExceeded;
   finish(unit, execution, TerminalOutcome::failed, at);
 }
 

@@ -9,6 +9,7 @@ namespace flowfabric::core {
 
 inline constexpr const char* kAttemptTimeout = "attempt_timeout";
 inline constexpr const char* kExecutionDeadline = "execution_deadline";
+inline constexpr const char* kMaxReclaimsExceeded = "max_reclaims_exceeded";
 
 // The rules by the names of the specification (08 §2 and §7).
 enum class Rule {

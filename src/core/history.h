@@ -1,4 +1,5 @@
-// The story of an execution, told from its records: they hold all of it but renewals, so no log is searched.
+// The story of an execution, told from its records, which hold most of it, and from the few events that are
+// found by their execution: what operators did, and how its attempts paused and went on.
 #pragma once
 
 #include <vector>
@@ -15,6 +16,7 @@ struct Life {
   std::vector<const SuspensionDetails*> suspensions;
   std::vector<const Signal*> signals;
   std::vector<OperatorEvent> operator_events;
+  std::vector<LeaseEvent> pauses;
 };
 std::vector<HistoryEntry> history(const Life& life);
 

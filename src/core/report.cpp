@@ -132,7 +132,7 @@ Result<Delayed> delay(Unit& unit, const DelayExecution& request, Context& at) {
                          : request.delay_until;
   auto end = lease_end(execution, LeaseEnd::delay);
   end.ended_delay_until_ms = until;
-  pause_attempt(unit, execution, std::move(end), "worker_delay", "worker_delay", at);
+  pause_attempt(unit, execution, std::move(end), kWorkerDelay, kWorkerDelay, at);
   execution.delay_until_ms = until;
   move_to(unit, execution,
           vectors::delayed(BlockingReason::waiting_for_delay, AttemptState::attempt_interrupted),
@@ -146,8 +146,8 @@ Result<WaitingForChildren> wait_for_children(Unit& unit, const WaitForChildren& 
   if (!begun) return std::unexpected(begun.error());
   if (!*begun) return WaitingForChildren{};
   auto& execution = **begun;
-  pause_attempt(unit, execution, lease_end(execution, LeaseEnd::wait_children), "waiting_children",
-                "waiting_children", at);
+  pause_attempt(unit, execution, lease_end(execution, LeaseEnd::wait_children), kWaitingChildren,
+                kWaitingChildren, at);
   // Back in line at once, unless its join is undecided.
   const char* detail = execution.dependencies_pending ? "waiting for child executions to complete" : "";
   move_to(unit, execution, vectors::waiting(AttemptState::attempt_interrupted), detail, at);

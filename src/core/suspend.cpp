@@ -358,6 +358,7 @@ Result<Suspended> suspend(Unit& unit, const SuspendExecution& request, Context& 
     details.closed_at_ms = at.now_ms;
     details.close_reason = "resumed";
     details.resume_trigger = ResumeTrigger::signal;
+    details.resume_delay_ms.reset();  // it has not waited at all
     details.satisfied_set.clear();
   }
   auto& row = suspension_row(unit, id);

@@ -204,6 +204,9 @@ std::vector<ResumeSignal> resume_signals(Unit& unit, const ExecutionId& id, std:
 void resume(Unit& unit, const ExecutionId& id, const HowResumed& how, const Context& at) {
   auto& suspension = unit.edit<Suspension>(suspension_key(id));
   suspension.details.resume_requested_by = how.requested_by;
+  // What it really was: its history tells of it.
+  suspension.details.resume_delay_ms =
+      how.delay_ms > 0 ? std::optional<std::int64_t>(how.delay_ms) : std::nullopt;
   close(suspension, how.close_reason, how.trigger, at);
   close_waitpoints(unit, waitpoints_of(id, suspension.details), how.close_reason,
                    how.trigger != ResumeTrigger::operator_, at);

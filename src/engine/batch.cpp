@@ -176,7 +176,7 @@ class BatchRun {
     auto& effects = result_.effects;
     effects.notes = unit_.take_notes();
     for (const auto& event : unit_.appended<LeaseEvent>()) {
-      ++effects.lease_events[static_cast<std::size_t>(event.event_type)];
+      ++effects.lease_events[static_cast<std::size_t>(event.event_type.known)];
       effects.has_lease_events = true;
     }
     if (!settings_.tells_ended_attempts) return;

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
+#include "core/expiry.h"
 #include "model/base64.h"
-#include "model/describe.h"
+#include "model/event_word.h"
 
 namespace flowfabric::engine {
 
@@ -29,17 +30,23 @@ Result<void> check(const FollowEvents& request) {
 // ---- what each family says ----
 
 void describe(const LeaseEvent& event, EventView& seen) {
-  seen.type = enum_name(event.event_type);
+  seen.type = word_text(event.event_type);
+  // Nobody else takes leases away: the other is the clock, when there have been too many losses.
+  const bool by_operator = event.reason != core::kMaxReclaimsExceeded;
+  const bool is_revoked = event.event_type == LeaseEventType::revoked;
   seen.fields = {{"lease_id", event.lease_id.to_string()},
                  {"lease_epoch", std::to_string(event.lease_epoch)},
                  {"attempt_id", event.attempt_id.to_string()},
                  {"attempt_index", std::to_string(event.attempt_index)},
                  {"worker_id", event.worker_id},
                  {"worker_instance_id", event.worker_instance_id},
-                 {"reason", event.reason}};
+                 {"reason", event.reason},
+                 {"revoked_by", !is_revoked   ? ""
+                                : by_operator ? "operator"
+                                              : "reconciler"}};
 }
 void describe(const CompletionEvent& event, EventView& seen) {
-  seen.type = enum_name(event.outcome);
+  seen.type = word_text(event.outcome);
   seen.fields = {{"outcome", seen.type}};
 }
 void describe(const SignalEvent& event, EventView& seen) {
@@ -51,15 +58,15 @@ void describe(const SignalEvent& event, EventView& seen) {
                  {"raw_effect", event.raw_effect}};
 }
 void describe(const OperatorEvent& event, EventView& seen) {
-  seen.type = enum_name(event.event_type);
+  seen.type = word_text(event.event_type);
   seen.fields = event.details;
 }
 void describe(const TagEvent& event, EventView& seen) {
-  seen.type = enum_name(event.event_type);
+  seen.type = word_text(event.event_type);
   seen.fields = {{"tag", event.tag}, {"value", event.value}};
 }
 void describe(const WorkerEvent& event, EventView& seen) {
-  seen.type = enum_name(event.event_kind);
+  seen.type = word_text(event.event_kind);
   seen.fields = {{"worker_id", event.worker_id},
                  {"worker_instance_id", event.worker_instance_id},
                  {"reason", event.reason}};
@@ -87,6 +94,15 @@ EventView view(const Event& event) {
 }
 
 template <class Event>
+bool is_shown(const Event&) {
+  return true;
+}
+// Subscribers are told of a replay by the operators' events: it is not what becomes of a lease.
+bool is_shown(const LeaseEvent& event) {
+  return event.event_type != LeaseEventType::replay_initiated;
+}
+
+template <class Event>
 bool matches(const EventFilter& filter, const Event& event) {
   if (filter.namespace_ && event.namespace_ != *filter.namespace_) return false;
   if constexpr (is_of_execution<Event>) {
@@ -107,7 +123,8 @@ bool matches(const EventFilter& filter, const Event& event) {
 struct Progress {
   EventBatch batch;
   std::int64_t position{};
-  bool has_more{false};  // that it has not looked at
+  bool has_more{false};                 // that it has not looked at
+  std::optional<std::int64_t> damaged;  // the event after those, if it cannot be read
 };
 
 template <class Event>
@@ -115,16 +132,18 @@ void read_on(Reading& reading, const FollowEvents& request, std::size_t most, Pr
   const auto& types = request.filter.types;
   const auto page_size = request.filter == EventFilter{} ? request.limit : kMaxEvents;
   for (std::size_t passed = 0; passed < most; passed += page_size) {
-    const auto page = reading.session.events_after<Event>(progress.position, page_size);
-    for (const auto& event : page) {
+    const auto page = reading.session.event_page<Event>(progress.position, page_size);
+    for (const auto& event : page.found) {
       if (progress.batch.events.size() == request.limit) return;
       progress.position = event.event_id;
-      if (!matches(request.filter, event)) continue;
+      if (!is_shown(event) || !matches(request.filter, event)) continue;
       auto seen = view(event);
       const bool wanted = types.empty() || std::ranges::find(types, seen.type) != types.end();
       if (wanted) progress.batch.events.push_back(std::move(seen));
     }
-    if (page.size() < page_size || progress.batch.events.size() == request.limit) return;
+    if (progress.batch.events.size() == request.limit) return;
+    progress.damaged = page.damaged;
+    if (page.damaged || page.found.size() < page_size) return;
   }
   progress.has_more = true;
 }
@@ -167,6 +186,11 @@ Result<Progress> look(Readers& readers, const FollowEvents& request, std::int64_
     // Asked last, so that nothing can have gone unnoticed.
     const auto range = reading.session.event_range(request.family);
     if (auto ok = check_place(range, position); !ok) return std::unexpected(ok.error());
+    // Whatever comes before it is given first.
+    if (progress.damaged && progress.batch.events.empty()) {
+      return fail_with(ErrorCode::corruption, to_base64(cursor_of(*progress.damaged)),
+                       "An event cannot be read: go on after it, with the cursor given here.");
+    }
     progress.batch.cursor = cursor_of(progress.position);
     return progress;
   });

@@ -8,7 +8,7 @@ namespace flowfabric::engine {
 
 namespace {
 
-constexpr std::uint32_t kMaxSignals = 1000;
+constexpr std::uint32_t kMostOfEach = 1000;
 
 // The latest records of a series that is numbered from 0 on.
 template <class Record>
@@ -38,14 +38,15 @@ Result<std::vector<HistoryEntry>> answer(Readers& readers, const ReadHistory& re
     core::Life life{.execution = *execution,
                     .spec = reading.unit.require<ExecutionSpec>(id),
                     .ended = reading.session.attempts_of(id),
-                    .operator_events = reading.session.operator_events_of(id)};
+                    .operator_events = reading.session.operator_events_of(id),
+                    .pauses = reading.session.pauses_of(id, kMostOfEach)};
     if (const auto* suspension = reading.find<Suspension>(core::suspension_key(id))) {
       const auto past = suspension->suspension_count > 0 ? suspension->suspension_count - 1 : 0;
-      for (const auto* each : latest<PastSuspension>(reading, id, past, kMaxSignals)) {
+      for (const auto* each : latest<PastSuspension>(reading, id, past, kMostOfEach)) {
         life.suspensions.push_back(&each->details);
       }
       life.suspensions.push_back(&suspension->details);
-      life.signals = latest<Signal>(reading, id, suspension->signal_count, kMaxSignals);
+      life.signals = latest<Signal>(reading, id, suspension->signal_count, kMostOfEach);
     }
     return core::history(life);
   });

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "flowfabric/event_word.h"
 #include "flowfabric/events.h"
 #include "flowfabric/ids.h"
 #include "flowfabric/operations.h"
@@ -16,6 +18,19 @@
 
 namespace flowfabric {
 
+// Why a lease has ended for a while, other than by a suspension, which has records of its own; and how a
+// lease of an attempt began that goes on. By these events an execution's history is told, and they are few:
+// only they are indexed by their execution (`ff_lease_event_pauses`), so a new reason needs a new index.
+inline constexpr const char* kWorkerDelay = "worker_delay";
+inline constexpr const char* kWaitingChildren = "waiting_children";
+inline constexpr const char* kPausedByBudget = "paused_by_budget";
+inline constexpr const char* kClaimResumed = "claim_resumed";
+inline constexpr const char* kGrantAndClaimResumed = "issue_grant_and_claim_resumed";
+inline bool is_pause_reason(std::string_view reason) {
+  return reason == kWorkerDelay || reason == kWaitingChildren || reason == kPausedByBudget ||
+         reason == kClaimResumed || reason == kGrantAndClaimResumed;
+}
+
 // Events are only ever appended; the store numbers them in commit order.
 struct LeaseEvent {
   static constexpr const char* table = "ff_lease_event";
@@ -23,7 +38,7 @@ struct LeaseEvent {
   std::int64_t event_id{};
   std::uint16_t partition_key{};
   Uuid execution_id;
-  LeaseEventType event_type{};
+  EventWord<LeaseEventType> event_type;
   LeaseId lease_id;
   std::int64_t lease_epoch{};
   AttemptId attempt_id;
@@ -51,7 +66,7 @@ struct CompletionEvent {
   std::uint16_t partition_key{};
   Uuid execution_id;
   std::optional<FlowId> flow_id;
-  TerminalOutcome outcome{};
+  EventWord<TerminalOutcome> outcome;
   std::int64_t occurred_at_ms{};
   std::string namespace_;
   std::string instance_tag;
@@ -69,7 +84,7 @@ struct OperatorEvent {
   std::int64_t event_id{};
   std::uint16_t partition_key{};
   Uuid execution_id;
-  OperatorEventType event_type{};
+  EventWord<OperatorEventType> event_type;
   Tags details;
   std::int64_t occurred_at_ms{};
   std::string namespace_;
@@ -112,7 +127,7 @@ struct TagEvent {
   std::int64_t event_id{};
   std::uint16_t partition_key{};
   Uuid execution_id;
-  TagEventType event_type{};
+  EventWord<TagEventType> event_type;
   std::string tag;
   std::string value;
   std::int64_t occurred_at_ms{};
@@ -134,7 +149,7 @@ struct WorkerEvent {
   std::string namespace_;
   std::string worker_instance_id;
   std::string worker_id;
-  WorkerEventKind event_kind{};
+  EventWord<WorkerEventKind> event_kind;
   std::string reason;
   std::int64_t occurred_at_ms{};
   bool operator==(const WorkerEvent&) const = default;

@@ -14,13 +14,20 @@
 
 namespace flowfabric {
 
-// A list of ids in one column: comma-joined, in the order given. Those that begin otherwise are left out.
+inline std::string_view trim_spaces(std::string_view text) {
+  constexpr std::string_view spaces = " \t\r\n";
+  text.remove_prefix(std::min(text.find_first_not_of(spaces), text.size()));
+  return text.substr(0, text.find_last_not_of(spaces) + 1);
+}
+
+// A list of ids in one column: comma-joined, in the order given; spaces around them do not matter. What is no
+// id, or begins otherwise, is left out.
 template <class Id>
 std::vector<Id> split_ids(std::string_view joined, std::string_view beginning = "") {
   std::vector<Id> ids;
   while (!joined.empty()) {
     const auto comma = std::min(joined.find(','), joined.size());
-    const auto item = joined.substr(0, comma);
+    const auto item = trim_spaces(joined.substr(0, comma));
     const auto id = item.starts_with(beginning) ? Id::parse(item.substr(beginning.size())) : std::nullopt;
     if (id) ids.push_back(*id);
     joined.remove_prefix(std::min(comma + 1, joined.size()));

@@ -6,6 +6,7 @@
 
 #include "model/condition_json.h"
 #include "model/describe.h"
+#include "model/event_word.h"
 #include "model/policy_json.h"
 #include "store/sql.h"
 
@@ -19,6 +20,10 @@ template <class T>
 inline constexpr bool is_typed_id = false;
 template <class Tag>
 inline constexpr bool is_typed_id<TypedId<Tag>> = true;
+template <class T>
+inline constexpr bool is_event_word = false;
+template <class Enum>
+inline constexpr bool is_event_word<EventWord<Enum>> = true;
 template <class T>
 inline constexpr bool is_json = std::is_same_v<T, Tags> || std::is_same_v<T, ExecutionPolicy> ||
                                 std::is_same_v<T, std::vector<std::string>> ||

@@ -135,6 +135,7 @@ struct EventPage {
   std::int64_t after{};
   std::size_t limit{};
   std::vector<Event> found{};
+  std::optional<std::int64_t> damaged{};  // the event after those, if it cannot be read
 };
 template <class T>
 using KeyPagePointer = KeyPage<T>*;
@@ -190,6 +191,8 @@ class Session : public core::Loader {
   virtual std::vector<Frame> frames(const FrameScan& scan) = 0;
   virtual std::vector<Stream> streams_of(const ExecutionId& id) = 0;
   virtual std::vector<OperatorEvent> operator_events_of(const ExecutionId& id) = 0;
+  // The latest of its lease events with a pause's reason, oldest first.
+  virtual std::vector<LeaseEvent> pauses_of(const ExecutionId& id, std::size_t limit) = 0;
   virtual EventRange event_range(EventFamily family) = 0;
   // When the oldest event happened that may be trimmed.
   virtual std::optional<std::int64_t> oldest_event() = 0;
@@ -204,9 +207,20 @@ class Session : public core::Loader {
     return std::move(page.found);
   }
   template <class Event>
-  std::vector<Event> events_after(std::int64_t after, std::size_t limit) {
+  EventPage<Event> event_page(std::int64_t after, std::size_t limit) {
     EventPage<Event> page{after, limit};
     fill(AnyEventPage(&page));
+    return page;
+  }
+  // Up to one that cannot be read; if that is the first, it is refused.
+  template <class Event>
+  std::vector<Event> events_after(std::int64_t after, std::size_t limit) {
+    auto page = event_page<Event>(after, limit);
+    if (page.damaged && page.found.empty()) {
+      throw StoreFailure{{ErrorCode::corruption,
+                          "event " + std::to_string(*page.damaged) + ": cannot be read",
+                          "Go on after this event."}};
+    }
     return std::move(page.found);
   }
 };

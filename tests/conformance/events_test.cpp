@@ -100,7 +100,7 @@ TEST_P(EventLog, EveryEndHasOneCompletion) {
   lost(reclaim_cap(0));
 
   std::vector<TerminalOutcome> seen;
-  for (const auto& event : completion_page(0, 1000)) seen.push_back(event.outcome);
+  for (const auto& event : completion_page(0, 1000)) seen.push_back(event.outcome.known);
   using enum TerminalOutcome;
   EXPECT_EQ(seen, (std::vector{success, failed, cancelled, cancelled, expired, expired, failed}));
 }

@@ -97,5 +97,14 @@ TEST_P(FollowingSignals, TellsOfBufferedSignals) {
   EXPECT_EQ(told(EventFamily::signal_delivery, "raw_effect"), Log{"buffered buffered_for_pending_waitpoint"});
 }
 
+TEST_P(FollowingSignals, TellsOfSignalsThatResumeNobody) {  // §9.3
+  suspend(suspension(running(), count_of(2, CountKind::distinct_signals, {"k"}, SignalMatcher{"go"})));
+  deliver(signal(waitpoint(), "go"));
+  deliver(signal(waitpoint(), "other"));
+  EXPECT_EQ(
+      told(EventFamily::signal_delivery, "raw_effect"),
+      (Log{"buffered appended_to_waitpoint", "signal_ignored_matcher_failed signal_ignored_matcher_failed"}));
+}
+
 }  // namespace
 }  // namespace flowfabric

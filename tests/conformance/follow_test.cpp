@@ -1,4 +1,5 @@
 // Following events (06 §8–§12; the numbers are those of §16).
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <thread>
@@ -6,6 +7,7 @@
 #include "model/base64.h"
 #include "support/reopen_fixture.h"
 #include "support/stream_support.h"
+#include "support/suspension_support.h"
 
 namespace flowfabric {
 namespace {
@@ -70,6 +72,12 @@ TEST_P(Following, BeginsNowOrWhereItWas) {  // 45, 46
   ASSERT_EQ(next.events.size(), 1u);
   EXPECT_EQ(next.events[0], seen.events[1]);
   EXPECT_EQ(next.cursor, seen.cursor);
+}
+
+TEST_P(Following, HasCursorsThatStayAsTheyAre) {  // §10.1
+  EXPECT_EQ(to_base64(cursor_of(42)), "AgAAAAAAAAAq");
+  EXPECT_LT(cursor_of(255), cursor_of(256)) << "byte by byte";
+  EXPECT_EQ(first_cursor(), cursor_of(0));
 }
 
 TEST_P(Following, RefusesCursorsThatAreNone) {  // 47
@@ -204,6 +212,27 @@ TEST_P(Following, TellsTheLifeOfALease) {  // 60
   EXPECT_EQ(events[2].fields.at("worker_instance_id"), kWorker);
   EXPECT_EQ(events[2].fields.at("lease_epoch"), "1");
   EXPECT_EQ(events[2].fields.at("lane_id"), "default");
+  EXPECT_FALSE(events[2].fields.contains("revoked_by")) << "nobody has";
+  EXPECT_EQ(all(lease_history, {.types = {"revoked"}}).at(0).fields.at("revoked_by"), "operator");
+  EXPECT_EQ(all(lease_history, {.types = {"expired"}}).at(0).fields.at("worker_instance_id"), kWorker);
+}
+
+TEST_P(Following, TellsWhoTookALeaseAway) {  // §9.1
+  const auto task = running(reclaim_cap(0));
+  advance(kLeaseTtl);
+  run_due();
+  const auto events = all(lease_history, {.execution_id = task.execution_id});
+  EXPECT_EQ(events.back().type, "revoked");
+  EXPECT_EQ(events.back().fields.at("revoked_by"), "reconciler");
+}
+
+TEST_P(Following, TellsOfACancelWithoutAnOperator) {  // §9.4
+  const auto task = running();
+  cancel(task.execution_id);
+  EXPECT_EQ(types(lease_history), (Log{"acquired", "released"}));
+  EXPECT_EQ(all(lease_history).back().fields.at("reason"), "cancelled");
+  EXPECT_EQ(types(kCompletions), Log{"cancelled"});
+  EXPECT_EQ(types(operator_), Log{});
 }
 
 TEST_P(Following, TellsOfTags) {
@@ -337,6 +366,15 @@ TEST_P(Following, PassesWhatItDoesNotAskFor) {
   }
 }
 
+// The history of the execution tells of it, and so do the operators' events.
+TEST_P(Following, LeavesReplaysToTheOperatorsEvents) {  // §9.1
+  const auto task = running();
+  complete(task);
+  must(ReplayExecution{.execution_id = task.execution_id});
+  EXPECT_EQ(types(lease_history), (Log{"acquired", "released"}));
+  EXPECT_EQ(types(operator_), Log{"replayed"});
+}
+
 // ---- restarts ----
 
 class FollowingAgain : public StreamWords<ReopenTest> {};
@@ -361,6 +399,99 @@ TEST_P(FollowingAgain, GoesOnWhereItWas) {
   reopen();
   EXPECT_EQ(follow(first.cursor), rest);
   EXPECT_TRUE(follow(rest.cursor).events.empty());
+}
+
+// Events behind the engine's back.
+class FollowingTheUnknown : public SuspensionTest {
+ protected:
+  std::vector<EventView> seen(EventFamily family, std::vector<std::string> with_types = {}) {
+    return must(FollowEvents{
+                    .family = family, .cursor = first_cursor(), .filter = {.types = std::move(with_types)}})
+        .events;
+  }
+  void change(const std::string& sql) {
+    close();
+    store().change(sql);
+    reopen();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(DurableStores, FollowingTheUnknown, kDurableStores, store_name);
+
+TEST_P(FollowingTheUnknown, GoesOnAfterWhatCannotBeRead) {  // §10.2
+  std::vector<ExecutionId> ended;
+  for (int i = 0; i < 3; ++i) {
+    const auto task = running();
+    complete(task);
+    ended.push_back(task.execution_id);
+  }
+  const auto events = seen(kCompletions);
+  ASSERT_EQ(events.size(), 3u);
+  const auto second = std::to_string(*parse_cursor(events[1].cursor));
+  change("update ff_completion_event set tags='[1]' where event_id=" + second);
+  const auto first = must(FollowEvents{.family = kCompletions, .cursor = first_cursor()});
+  EXPECT_EQ(first.events, std::vector{events[0]}) << "what comes before it is not lost";
+  for (const std::int64_t wait_ms : {0, 20'000}) {
+    const auto error = expect_error(
+        FollowEvents{
+            .family = kCompletions, .cursor = first.cursor, .filter = {}, .limit = 10, .wait_ms = wait_ms},
+        ErrorCode::corruption);
+    EXPECT_EQ(error.detail, to_base64(events[1].cursor));
+  }
+  EXPECT_EQ(must(FollowEvents{.family = kCompletions, .cursor = events[1].cursor}).events,
+            std::vector{events[2]});
+  EXPECT_EQ(must(ReadCompletions{}).size(), 1u);
+  const auto error =
+      expect_error(ReadCompletions{.after = *parse_cursor(first.cursor)}, ErrorCode::corruption);
+  EXPECT_NE(error.detail.find(second), std::string::npos) << error.detail;
+  EXPECT_EQ(must(ReadCompletions{.after = *parse_cursor(events[1].cursor)}).size(), 1u);
+  change("update ff_completion_event set tags=null");
+}
+
+// Words that a newer version has written.
+TEST_P(FollowingTheUnknown, PassesItOn) {  // 62
+  must(RegisterWorker{.worker_id = "w", .worker_instance_id = "w-1", .lanes = {"default"}});
+  must(ChangePriority{.execution_id = create({.tags = {{"t.k", "v"}}}), .new_priority = 7});
+  const auto first = claim_one();
+  suspend(suspension(first));
+  deliver(signal(waitpoint()));
+  complete(claim_one());
+  const std::pair<EventFamily, std::pair<const char*, const char*>> logs[] = {
+      {lease_history, {"ff_lease_event", "event_type"}},
+      {kCompletions, {"ff_completion_event", "outcome"}},
+      {EventFamily::signal_delivery, {"ff_signal_event", "effect"}},
+      {operator_, {"ff_operator_event", "event_type"}},
+      {instance_tags, {"ff_instance_tag_event", "event_type"}},
+      {worker_registry, {"ff_worker_registry_event", "event_kind"}}};
+  std::map<EventFamily, std::vector<EventView>> before;
+  for (const auto& [family, place] : logs) before[family] = seen(family);
+  for (const auto& [family, place] : logs) {
+    const std::string table(place.first);
+    change("update " + table + " set " + place.second +
+           "='tele\"ported' where event_id=(select min(event_id) from " + table + ")");
+  }
+  for (const auto& [family, place] : logs) {
+    SCOPED_TRACE(place.first);
+    auto expected = before.at(family);
+    ASSERT_FALSE(expected.empty());
+    const auto known = std::exchange(expected[0].type, "tele\"ported");
+    if (expected[0].fields.contains(place.second)) expected[0].fields[place.second] = expected[0].type;
+    EXPECT_EQ(seen(family), expected);
+    EXPECT_EQ(seen(family, {"tele\"ported"}), std::vector{expected[0]}) << "it can be asked for";
+    for (const auto& event : seen(family, {known})) EXPECT_NE(event.cursor, expected[0].cursor);
+  }
+  // Whoever reads the logs by number sees it, too, and what is there besides.
+  const EventWord<LeaseEventType> lease = must(ReadLeaseEvents{}).at(0).type;
+  EXPECT_EQ(lease.unknown, "tele\"ported");
+  EXPECT_NE(lease, LeaseEventType::acquired);
+  EXPECT_EQ(must(ReadLeaseEvents{}).at(1).type, LeaseEventType::released);
+  EXPECT_EQ(must(ReadCompletions{}).at(0).outcome.unknown, "tele\"ported");
+  EXPECT_EQ(must(ReadOperatorEvents{}).at(0).type.unknown, "tele\"ported");
+  EXPECT_EQ(must(ReadWorkerEvents{}).at(0).kind.unknown, "tele\"ported");
+  EXPECT_EQ(must(ReadSignalEvents{}).at(0).effect, "tele\"ported");
+  const auto history = must(ReadHistory{first.execution_id});
+  EXPECT_TRUE(std::ranges::any_of(history, [](const auto& entry) {
+    return entry.what == "tele\"ported" && entry.fields.at("new_priority") == "7";
+  }));
 }
 
 // ---- two servers ----

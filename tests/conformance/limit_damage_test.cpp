@@ -44,6 +44,17 @@ TEST_P(LimitDamage, NothingIsGrantedOnALimitThatCannotBeRead) {  // 46
   EXPECT_TRUE(waits(id)) << "neither handed out nor held back";
 }
 
+TEST_P(LimitDamage, WhatIsNoIdIsNoLimit) {  // §6
+  const auto id = create({.namespace_ = "globex", .policy = {.budget_ids = {budget_}}});
+  spend_all();
+  damage("update ff_exec_core set budget_ids=' , " + budget_.to_string() + " ,nonsense,'");
+  EXPECT_TRUE(claim().empty()) << "spaces do not matter";
+  must(DeleteBudget{budget_});
+  run_due();
+  damage("update ff_exec_core set budget_ids=',nonsense, '");
+  EXPECT_EQ(claim_one().execution_id, id);
+}
+
 TEST_P(LimitDamage, AnUnreadableBudgetHoldsUpNoOtherAndLetsNothingGo) {  // §10.1, §10.4
   const BudgetId other{*Uuid::parse("bbbbbbbb-0000-4000-8000-000000000002")};
   for (const auto& [id, tenant] : {std::pair(budget_, "acme"), std::pair(other, "globex")}) {

@@ -1,4 +1,5 @@
 // Output streams: who appends, what is kept, and what is read (06 §1–§5; the numbers are those of §16).
+#include "support/reopen_fixture.h"
 #include "support/stream_support.h"
 
 namespace flowfabric {
@@ -39,6 +40,22 @@ TEST_P(Streams, TakeFramesUpToALimit) {  // 2
   expect_error(frame(task, std::string(65'537, 'x')), ErrorCode::retention_limit_exceeded);
   EXPECT_EQ(info(task).frame_count, 2u);
   EXPECT_EQ(info(task).total_bytes, 1024u + 65'536);
+}
+
+// Of several things that are wrong, the first is told, and nothing is left behind.
+TEST_P(Streams, CheckInOrder) {  // §2
+  const auto task = running();
+  auto bad_patch = frame(task, "[]");
+  bad_patch.mode = FrameMode::summary;
+  expect_error(bad_patch, ErrorCode::invalid_input);
+  bad_patch.fence.lease_epoch = 77;
+  expect_error(bad_patch, ErrorCode::stale_owner_cannot_append);
+  EXPECT_TRUE(must(ListStreams{task.execution_id}).empty());
+  complete(task);
+  expect_error(bad_patch, ErrorCode::stream_closed);
+  bad_patch.payload = std::string(65'537, 'x');
+  expect_error(bad_patch, ErrorCode::retention_limit_exceeded);
+  EXPECT_TRUE(must(ListStreams{task.execution_id}).empty());
 }
 
 TEST_P(Streams, TakeNothingAfterTheEnd) {  // 3
@@ -297,6 +314,7 @@ TEST_P(Streams, SayHowTheyWereClosed) {  // 22, 24
   const auto silent = running();
   complete(silent);
   EXPECT_EQ(closed(silent), "attempt_success") << "although it has never written";
+  EXPECT_EQ(tail(silent).closed_reason, "attempt_success");
 
   const auto failed = running(ExecutionPolicy{.retry_policy = RetryPolicy{.max_retries = 1}});
   fail(failed);
@@ -318,6 +336,8 @@ TEST_P(Streams, SayHowTheyWereClosed) {  // 22, 24
   EXPECT_EQ(closed(lost_one), "lease_expired");
   const auto reclaimed = claim_one();
   EXPECT_EQ(closed(lost_one), "reclaimed");
+  EXPECT_EQ(closed(reclaimed), "open");
+  renew(reclaimed);
   EXPECT_EQ(closed(reclaimed), "open");
   delay(reclaimed, now() + 1);
   EXPECT_EQ(closed(reclaimed), "open");
@@ -399,6 +419,21 @@ TEST_P(Streams, BoundTheirSummary) {
   request.mode = FrameMode::summary;
   expect_error(request, ErrorCode::payload_too_large);
   EXPECT_EQ(must(ReadSummary{task.execution_id, 0})->version, 17u);
+}
+
+class StreamsAgain : public StreamWords<ReopenTest> {};
+INSTANTIATE_TEST_SUITE_P(DurableStores, StreamsAgain, kDurableStores, store_name);
+
+TEST_P(StreamsAgain, RefuseToPatchWhatCannotBeRead) {  // §3.2
+  const auto task = running();
+  patch(task, R"({"a":1})");
+  close();
+  store().change("update ff_stream_summary set document_json='{'");
+  reopen();
+  auto request = frame(task, R"({"b":2})");
+  request.mode = FrameMode::summary;
+  expect_error(request, ErrorCode::corruption);
+  EXPECT_EQ(info(task).frame_count, 1u);
 }
 
 // ---- best effort ----

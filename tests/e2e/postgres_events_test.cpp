@@ -4,7 +4,7 @@
 #include "e2e/load.h"
 #include "e2e/postgres_checks.h"
 #include "e2e/waiting.h"
-#include "model/describe.h"
+#include "model/event_word.h"
 
 namespace flowfabric::e2e {
 namespace {
@@ -123,13 +123,13 @@ void check_order(const std::vector<LeaseEventView>& events) {
     const bool begins = event.type == LeaseEventType::acquired || event.type == LeaseEventType::reclaimed;
     const auto before = last.find(event.execution_id);
     const auto id = event.execution_id.to_string() + ", event " + std::to_string(event.event_id) + ", " +
-                    std::string(enum_name(event.type));
+                    std::string(word_text(event.type));
     if (before == last.end()) {
       EXPECT_TRUE(begins && event.lease_epoch == 1) << id;
     } else {
       EXPECT_EQ(event.lease_epoch, before->second.lease_epoch + (begins ? 1 : 0)) << id;
       EXPECT_GE(event.occurred_at, before->second.occurred_at)
-          << id << " after " << enum_name(before->second.type);
+          << id << " after " << word_text(before->second.type);
     }
     last.insert_or_assign(event.execution_id, event);
   }

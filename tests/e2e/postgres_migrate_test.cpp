@@ -85,7 +85,8 @@ TEST_F(PostgresMigrate, SeveralAtOnceDoItOnce) {
                                       {"3", "suspension"},
                                       {"4", "limits"},
                                       {"5", "streams"},
-                                      {"6", "waitpoint ids"}}));
+                                      {"6", "waitpoint ids"},
+                                      {"7", "pauses"}}));
   expect_works(url);
 }
 

@@ -8,6 +8,7 @@
 #include "e2e/program.h"
 #include "e2e/serving.h"
 #include "flowfabric/engine.h"
+#include "support/damage.h"
 #include "support/temporary_folder.h"
 
 namespace flowfabric::e2e {
@@ -101,6 +102,21 @@ TEST_P(Watch, ShowsEvents) {
   EXPECT_EQ(objects(run("events --json --kind lease --kind completion").said).size(), 6u);
   const auto text = run("events --kind instance_tags").said;
   EXPECT_NE(text.find("attached"), std::string::npos) << text;
+}
+
+// Written by a newer version (06 §16.62).
+TEST_P(Watch, ShowsEventsOfUnknownTypes) {
+  server_.reset();
+  tests::damage_file(folder_.file("jobs.db"),
+                     "update ff_completion_event set outcome='teleported' where outcome='success'");
+  if (GetParam()) server_.emplace(url_);
+  const auto events = objects(run("events --json").said);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].at("type").as_string(), "teleported");
+  const auto text = run("events").said;
+  EXPECT_NE(text.find("teleported"), std::string::npos) << text;
+  EXPECT_EQ(objects(run("events --json --type failed").said).size(), 1u);
+  EXPECT_EQ(objects(run("events --json --type teleported").said).size(), 1u);
 }
 
 TEST_P(Watch, RefusesBadFilters) {

@@ -134,13 +134,23 @@ void HttpTest::serve(api::Options options, http::ServerOptions http_options) {
   client_ = *std::move(client);
 }
 
-void HttpTest::reopen(EngineOptions options) {
+void HttpTest::close() {
   client_.reset();
   server_.reset();
   api_.reset();
   engine_ = opened("memory:");
+}
+
+void HttpTest::reopen(EngineOptions options) {
+  close();
   engine_ = opened(store_.url(), std::move(options));
   serve({});
+}
+
+void HttpTest::reopen_changed(const std::string& sql) {
+  close();
+  store_.change(sql);
+  reopen({});
 }
 
 Reply HttpTest::send(http::Request request) {

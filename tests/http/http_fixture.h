@@ -40,6 +40,8 @@ class HttpTest : public ::testing::TestWithParam<std::string> {
   void begin_draining() { api_->begin_draining(); }
   // The same store, by an engine with other options.
   void reopen(EngineOptions options);
+  // The same store, changed behind the engine's back meanwhile.
+  void reopen_changed(const std::string& sql);
 
   Reply send(http::Request request);
   Reply get(const std::string& path) { return send({.method = "GET", .path = path}); }
@@ -73,6 +75,7 @@ class HttpTest : public ::testing::TestWithParam<std::string> {
   Reply report(const std::string& op, const Task& task, const std::string& more_keys = "");
 
  private:
+  void close();
   Reply with_json(const std::string& method, const std::string& path, std::string json);
 
   TestStore store_;

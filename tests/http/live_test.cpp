@@ -140,6 +140,34 @@ TEST_P(HttpLive, EventsAreChosenByWhoseTheyAre) {
   EXPECT_FALSE(contains(text, "\"acquired\"")) << text;
 }
 
+TEST_P(HttpLive, EventsThatCannotBeReadArePassed) {  // 06 §10.2
+  report("complete", running());
+  reopen_changed("update ff_completion_event set tags='[1]'");
+  const auto task = running();
+  report("complete", task);
+  const auto text = followed("/v1/events?after=0&kind=completion&follow=false", "never said");
+  const auto id = id_of(text, "damaged");
+  EXPECT_TRUE(contains(text, R"(data: {"cursor":")" + id + "\"")) << text;
+  EXPECT_LT(text.find("event: damaged"), text.find("event: completion")) << text;
+  EXPECT_TRUE(contains(text, task.execution_id)) << text;
+  EXPECT_FALSE(contains(followed("/v1/events?kind=completion&follow=false", "never said", id), "damaged"));
+}
+
+// Written by a newer version (06 §16.62).
+TEST_P(HttpLive, EventsOfUnknownNamesArePassedOn) {
+  const auto odd = running();
+  report("complete", odd);
+  reopen_changed("update ff_completion_event set outcome='tele\"ported'");
+  report("complete", running());
+  const auto text = followed("/v1/events?after=0&kind=completion&follow=false", "never said");
+  EXPECT_TRUE(contains(text, R"("name":"tele\"ported","at":)")) << text;
+  EXPECT_TRUE(contains(text, R"("outcome":"tele\"ported")")) << text;
+  EXPECT_EQ(count(text, "event: completion"), 2u) << text;
+  const auto chosen = followed("/v1/events?after=0&kind=completion&follow=false&name=success", "never said");
+  EXPECT_EQ(count(chosen, "event: completion"), 1u) << chosen;
+  EXPECT_FALSE(contains(chosen, odd.execution_id)) << chosen;
+}
+
 TEST_P(HttpLive, ThePlaceOfWhoLeavesIsFree) {
   serve({.max_stream_operations = 1, .max_live_streams = 1});
   const auto task = running();
@@ -226,6 +254,18 @@ TEST_P(HttpLive, LifeIsToldInOrder) {
   const auto page = get(path + "?limit=3");
   EXPECT_EQ(page.at("/next_cursor"), "3");
   EXPECT_EQ(get(path + "?cursor=3").size("/events"), 1u);
+}
+
+TEST_P(HttpLive, LifeHasItsDelays) {
+  const auto task = running();
+  report("delay", task, R"(,"delay_ms":3600000)");
+  const auto life = get("/v1/executions/" + task.execution_id + "/events");
+  ASSERT_EQ(life.size("/events"), 3u) << life.body;
+  EXPECT_EQ(life.at("/events/2/kind"), "lifecycle");
+  EXPECT_EQ(life.at("/events/2/name"), "delayed");
+  EXPECT_EQ(life.at("/events/2/attempt_index"), "0");
+  EXPECT_EQ(life.at("/events/2/detail/reason"), "waiting_for_delay");
+  EXPECT_TRUE(life.has("/events/2/detail/until")) << life.body;
 }
 
 }  // namespace

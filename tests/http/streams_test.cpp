@@ -288,22 +288,24 @@ TEST_P(HttpStreams, AreWaitedForAsLongAsIsAsked) {  // 06 §16, 17
   EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(7000));
 }
 
-TEST_P(HttpStreams, AreReadByALimitedNumberAtOnce) {
-  serve({.max_stream_operations = 1});
+TEST_P(HttpStreams, AreReadByALimitedNumberAtOnce) {  // 06 §16, 41
+  serve({.max_stream_operations = 2});
   const auto task = running();
   auto waiting = ask(tail(task, "block_ms=30000"));
+  auto also_waiting = ask(tail(task, "block_ms=30000"));
   ASSERT_TRUE(eventually([&] { return get(path(task)).status == 429; }));
   for (const auto& target : {path(task), tail(task), tail(task, "block_ms=30000")}) {
     const auto refused = get(target);
     EXPECT_EQ(refused.status, 429) << target;
     EXPECT_EQ(refused.at("/kind"), "resource_exhausted");
     EXPECT_EQ(refused.at("/retryable"), "true");
-    EXPECT_TRUE(contains(refused.at("/error"), "1")) << refused.body;
+    EXPECT_TRUE(contains(refused.at("/error"), "2")) << refused.body;
     EXPECT_EQ(refused.header("retry-after"), "1");
   }
   EXPECT_EQ(get("/v1/executions/" + task.execution_id).status, 200) << "other routes go on";
   append(task, "a");
   EXPECT_EQ(payloads(waiting.get()), "a");
+  EXPECT_EQ(payloads(also_waiting.get()), "a");
   EXPECT_TRUE(eventually([&] { return get(path(task)).status == 200; })) << "the place is free again";
 }
 

@@ -491,7 +491,7 @@ class Model {
     std::map<ExecutionId, std::vector<TerminalOutcome>> ends;
     std::map<ExecutionId, std::int64_t> leases;
     for (const auto& event : state.log<CompletionEvent>()) {
-      ends[{event.partition_key, event.execution_id}].push_back(event.outcome);
+      ends[{event.partition_key, event.execution_id}].push_back(event.outcome.known);
     }
     for (const auto& event : state.log<LeaseEvent>()) {
       const bool begins =

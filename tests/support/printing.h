@@ -4,7 +4,7 @@
 #include <ostream>
 
 #include "flowfabric/operations.h"
-#include "model/describe.h"
+#include "model/event_word.h"
 
 namespace flowfabric {
 
@@ -16,6 +16,10 @@ std::ostream& operator<<(std::ostream& out, Enum value) {
   return out << enum_name(value);
 }
 
+template <class Enum>
+std::ostream& operator<<(std::ostream& out, const EventWord<Enum>& word) {
+  return out << word_text(word);
+}
 std::ostream& operator<<(std::ostream& out, const StateVector& state);
 std::ostream& operator<<(std::ostream& out, const ExecutionId& id);
 template <class Tag>

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "support/damage.h"
+
 namespace flowfabric::tests {
 
 TestStore::TestStore(const std::string& name) {
@@ -17,6 +19,13 @@ TestStore::TestStore(const std::string& name) {
   } else {
     throw std::invalid_argument("no store is called " + name);
   }
+}
+
+void TestStore::change(const std::string& sql) const {
+  if (database_)
+    database_->query(sql);
+  else
+    damage_file(file(), sql);
 }
 
 }  // namespace flowfabric::tests

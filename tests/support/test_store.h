@@ -17,6 +17,8 @@ class TestStore {
   const std::string& url() const { return url_; }
   // Of SQLite.
   std::string file() const { return folder_.file("flowfabric.db"); }
+  // Behind the engine's back, on a store that survives it. Nobody may have it open.
+  void change(const std::string& sql) const;
 
  private:
   TemporaryFolder folder_;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "flowfabric/registry.h"
-#include "model/describe.h"
+#include "model/event_word.h"
 
 namespace flowfabric::tests {
 
@@ -27,7 +27,7 @@ struct WorkerWords {
     std::vector<std::string> log;
     for (const auto& event : events) {
       log.push_back(event.namespace_ + "/" + event.worker_instance_id + " " +
-                    std::string(enum_name(event.kind)));
+                    std::string(word_text(event.kind)));
       if (!event.reason.empty()) log.back() += " " + event.reason;
     }
     return log;

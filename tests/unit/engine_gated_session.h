@@ -123,6 +123,9 @@ class GatedSession final : public store::Session {
   std::vector<OperatorEvent> operator_events_of(const ExecutionId& id) override {
     return inner_->operator_events_of(id);
   }
+  std::vector<LeaseEvent> pauses_of(const ExecutionId& id, std::size_t limit) override {
+    return inner_->pauses_of(id, limit);
+  }
   store::EventRange event_range(EventFamily family) override { return inner_->event_range(family); }
   std::optional<std::int64_t> oldest_event() override { return inner_->oldest_event(); }
   void fill(store::AnyKeyPage page) override { inner_->fill(page); }

@@ -122,6 +122,7 @@ void exercise(const std::string& url) {
   ASSERT_TRUE(engine->call(CountLane{}));
   ASSERT_TRUE(engine->call(ReadLeaseEvents{}));
   ASSERT_TRUE(engine->call(ReadCompletions{}));
+  ASSERT_TRUE(engine->call(ReadHistory{*id}));
 }
 
 void ask_when_something_is_due(const std::string& url) {
@@ -154,8 +155,8 @@ TEST(SqliteSchema, EveryQueryGoesThroughAnIndex) {
     for (const auto& line : texts(connection, "explain query plan " + sql, 3)) {
       EXPECT_EQ(line.find("SCAN"), std::string::npos) << sql << "\n  " << line;
       EXPECT_EQ(line.find("TEMP B-TREE"), std::string::npos) << sql << "\n  " << line;
-      for (const auto* index :
-           {"ff_exec_core_offers", "ff_exec_core_due", "ff_create_dedup_due", "ff_route_lane"}) {
+      for (const auto* index : {"ff_exec_core_offers", "ff_exec_core_due", "ff_create_dedup_due",
+                                "ff_route_lane", "ff_lease_event_pauses"}) {
         if (line.find(std::string(index) + " ") != std::string::npos) ++through[index];
       }
     }
@@ -164,6 +165,7 @@ TEST(SqliteSchema, EveryQueryGoesThroughAnIndex) {
   EXPECT_GE(through["ff_exec_core_due"], 2) << "what is due, and when something is";
   EXPECT_GE(through["ff_create_dedup_due"], 2);
   EXPECT_GE(through["ff_route_lane"], 1);
+  EXPECT_GE(through["ff_lease_event_pauses"], 1);
 }
 
 }  // namespace

@@ -171,6 +171,16 @@ class MemorySession final : public Session {
     return found;
   }
 
+  std::vector<LeaseEvent> pauses_of(const ExecutionId& id, std::size_t limit) override {
+    std::vector<LeaseEvent> found;
+    for (const auto& event : database_->log<LeaseEvent>().events) {
+      const bool is_its = event.partition_key == id.partition && event.execution_id == id.uuid;
+      if (is_its && is_pause_reason(event.reason)) found.push_back(event);
+    }
+    if (found.size() > limit) found.erase(found.begin(), found.end() - static_cast<std::ptrdiff_t>(limit));
+    return found;
+  }
+
   std::vector<Stream> streams_of(const ExecutionId& id) override {
     std::vector<Stream> found;
     const auto& table = database_->table<Stream>();

@@ -455,7 +455,8 @@ const std::vector<Migration>& migrations() {
   static const std::vector<Migration> all{
       {1, "foundations", kFoundations},     {2, "flows", kFlows},
       {3, "suspension", kSuspensionSchema}, {4, "limits", kLimitSchema},
-      {5, "streams", kStreamSchema},        {6, "waitpoint ids", kWaitpointIdSchema}};
+      {5, "streams", kStreamSchema},        {6, "waitpoint ids", kWaitpointIdSchema},
+      {7, "pauses", kPauseSchema}};
   return all;
 }
 

@@ -52,6 +52,7 @@ class PostgresSession final : public Session {
   std::vector<Frame> frames(const FrameScan& scan) override;
   std::vector<Stream> streams_of(const ExecutionId& id) override;
   std::vector<OperatorEvent> operator_events_of(const ExecutionId& id) override;
+  std::vector<LeaseEvent> pauses_of(const ExecutionId& id, std::size_t limit) override;
   std::map<PublicState, std::int64_t> count_lane(const std::string& lane) override;
   std::map<LaneCountKey, std::int64_t> count_executions() override;
   std::map<LaneCountKey, std::int64_t> lane_counts() override;

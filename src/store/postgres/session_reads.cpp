@@ -337,11 +337,22 @@ bool PostgresSession::read_settled(EventPage<Event>& page) {
                                         " where event_id>$1::int8 order by event_id limit $2::int8";
   const auto settled = settled_event();
   begin_reading();
-  page.found = rows<Event>(events_sql, Parameters().add(page.after).add(as_limit(page.limit)));
-  const auto end =
-      std::ranges::find_if(page.found, [&](const Event& event) { return event.event_id > settled; });
-  const bool all = end == page.found.end();
-  page.found.erase(end, page.found.end());
+  page.found.clear();
+  page.damaged.reset();
+  bool all = true;
+  connection_->run(events_sql, Parameters().add(page.after).add(as_limit(page.limit)), [&](const Rows& rows) {
+    for (int row = 0; row < rows.size(); ++row) {
+      const auto event_id = rows.get<std::int64_t>(row, 0);
+      all = event_id <= settled;
+      if (!all) return;
+      try {
+        page.found.push_back(rows.get_struct<Event>(row));
+      } catch (const StoreFailure&) {
+        page.damaged = event_id;
+        return;
+      }
+    }
+  });
   return all;
 }
 

@@ -33,7 +33,7 @@ constexpr ColumnType column_type() {
     return kBool;
   else if constexpr (is_typed_id<T> || std::is_same_v<T, Uuid>)
     return kUuid;
-  else if constexpr (std::is_same_v<T, std::string> || std::is_enum_v<T>)
+  else if constexpr (std::is_same_v<T, std::string> || std::is_enum_v<T> || is_event_word<T>)
     return kText;
   else if constexpr (std::is_same_v<T, Bytes>)
     return kBytes;
@@ -80,6 +80,8 @@ void append_value(std::string& out, const T& value) {
     append_bytes(out, value.data);
   } else if constexpr (std::is_enum_v<T>) {
     append_bytes(out, enum_name(value));
+  } else if constexpr (is_event_word<T>) {
+    append_bytes(out, word_text(value));
   } else if constexpr (is_json<T>) {
     const auto json = to_json(value);
     append_number(out, static_cast<std::int32_t>(json.size() + 1));
@@ -202,6 +204,9 @@ void read_value(std::string_view bytes, const char* column, T& value) {
     const auto known = enum_from_name<T>(bytes);
     if (!known) fail_corrupt(column);
     value = *known;
+  } else if constexpr (is_event_word<T>) {
+    if (bytes.empty()) fail_corrupt(column);
+    value = event_word<decltype(value.known)>(bytes);
   } else if constexpr (is_json<T>) {
     if (bytes.empty()) fail_corrupt(column);
     const auto json = bytes.substr(1);

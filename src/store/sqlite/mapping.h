@@ -28,6 +28,9 @@ void bind(sqlite3_stmt* statement, int index, const T& value) {
   } else if constexpr (std::is_enum_v<T>) {
     const auto name = enum_name(value);
     sqlite3_bind_text(statement, index, name.data(), static_cast<int>(name.size()), SQLITE_STATIC);
+  } else if constexpr (is_event_word<T>) {
+    const auto text = word_text(value);
+    sqlite3_bind_text(statement, index, text.data(), static_cast<int>(text.size()), SQLITE_STATIC);
   } else if constexpr (is_json<T>) {
     const auto json = to_json(value);
     sqlite3_bind_text(statement, index, json.data(), static_cast<int>(json.size()), SQLITE_TRANSIENT);
@@ -76,6 +79,10 @@ void read(sqlite3_stmt* statement, int column, T& value) {
     const auto known = enum_from_name<T>(text_of(statement, column));
     if (!known) fail_corrupt(statement, column);
     value = *known;
+  } else if constexpr (is_event_word<T>) {
+    const auto text = text_of(statement, column);
+    if (text.empty()) fail_corrupt(statement, column);
+    value = event_word<decltype(value.known)>(text);
   } else if constexpr (std::is_same_v<T, Tags>) {
     value = checked(statement, column, tags_from_json(text_of(statement, column)));
   } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {

@@ -88,4 +88,12 @@ alter table ff_signal_event add column lane_id text;
 alter table ff_signal_event add column flow_id blob;
 )sql";
 
+// Of lease events, only those that an execution's history is told by: most are none of these, and cost
+// nothing.
+const char* const kPauseSchema = R"sql(
+create index ff_lease_event_pauses on ff_lease_event (partition_key, execution_id)
+  where (reason='worker_delay' or reason='waiting_children' or reason='paused_by_budget' or
+    reason='claim_resumed' or reason='issue_grant_and_claim_resumed');
+)sql";
+
 }  // namespace flowfabric::store::sqlite

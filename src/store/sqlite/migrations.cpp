@@ -457,10 +457,15 @@ create index ff_dependency_dispatch_due on ff_dependency_dispatch (next_due_at_m
 }  // namespace
 
 const std::vector<Migration>& migrations() {
-  static const std::vector<Migration> all{
-      {1, "foundations", kFoundations},         {2, "executions", kExecutions}, {3, "flows", kFlows},
-      {4, "suspension", kSuspensionSchema},     {5, "limits", kLimitSchema},    {6, "streams", kStreamSchema},
-      {7, "waitpoint ids", kWaitpointIdSchema}, {8, "keys by id", kByIdSchema}};
+  static const std::vector<Migration> all{{1, "foundations", kFoundations},
+                                          {2, "executions", kExecutions},
+                                          {3, "flows", kFlows},
+                                          {4, "suspension", kSuspensionSchema},
+                                          {5, "limits", kLimitSchema},
+                                          {6, "streams", kStreamSchema},
+                                          {7, "waitpoint ids", kWaitpointIdSchema},
+                                          {8, "pauses", kPauseSchema},
+                                          {9, "keys by id", kByIdSchema}};
   return all;
 }
 

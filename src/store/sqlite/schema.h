@@ -18,6 +18,7 @@ extern const char* const kSuspensionSchema;
 extern const char* const kLimitSchema;
 extern const char* const kStreamSchema;
 extern const char* const kWaitpointIdSchema;
+extern const char* const kPauseSchema;
 extern const char* const kByIdSchema;
 
 // Refuses a file of another program before anything touches it.

@@ -271,7 +271,15 @@ void SqliteSession::fill(AnyEventPage any) {
         auto& query = statement(sql);
         bind(query.get(), 1, page->after);
         bind(query.get(), 2, page->limit);
-        page->found = rows<Event>(query);
+        const ResetAfterUse reset(query);
+        while (query.step()) {
+          try {
+            page->found.push_back(read_all<Event>(query.get()));
+          } catch (const StoreFailure&) {
+            page->damaged = sqlite3_column_int64(query.get(), 0);
+            return;
+          }
+        }
       },
       any);
 }

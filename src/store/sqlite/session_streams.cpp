@@ -1,4 +1,6 @@
 // What the SQLite store knows of output streams.
+#include <algorithm>
+
 #include "store/sqlite/mapping.h"
 #include "store/sqlite/session.h"
 
@@ -46,6 +48,20 @@ std::vector<OperatorEvent> SqliteSession::operator_events_of(const ExecutionId& 
   auto& query = statement(sql);
   bind_all(query.get(), 1, id);
   return rows<OperatorEvent>(query);
+}
+
+std::vector<LeaseEvent> SqliteSession::pauses_of(const ExecutionId& id, std::size_t limit) {
+  // The condition is the index's, word for word.
+  static const std::string sql =
+      "select " + column_list<LeaseEvent>() +
+      " from ff_lease_event where partition_key=?1 and execution_id=?2 and (reason='worker_delay' or "
+      "reason='waiting_children' or reason='paused_by_budget' or reason='claim_resumed' or "
+      "reason='issue_grant_and_claim_resumed') order by event_id desc limit ?3";
+  auto& query = statement(sql);
+  bind(query.get(), bind_all(query.get(), 1, id), static_cast<std::uint64_t>(limit));
+  auto found = rows<LeaseEvent>(query);
+  std::ranges::reverse(found);
+  return found;
 }
 
 // The ids of a log follow each other without gaps, and its newest event always stays.
