@@ -289,6 +289,33 @@ TEST_F(WaitingClaimsTest, AClaimWaitsAndIsWokenByWork) {
   EXPECT_EQ(found_[1], 1u);
 }
 
+TEST_F(WaitingClaimsTest, AClaimTakesWorkInTheCommitThatOffersIt) {
+  start();
+  gate_->open();
+  claim(1);
+  wait_until_parked(1);
+  const int before = committed_;
+  create(2);
+  EXPECT_EQ(fate(1), kDone);
+  EXPECT_EQ(found_[1], 1u);
+  EXPECT_EQ(committed_, before + 1);
+}
+
+TEST_F(WaitingClaimsTest, AClaimGoesOnWaitingWhenWhatItJoinedHasFailed) {
+  start();
+  gate_->open();
+  claim(1);
+  wait_until_parked(1);
+  gate_->fail_commit([] { throw store::StoreFailure{{ErrorCode::transport, "", ""}}; });
+  create(2);
+  EXPECT_EQ(fate(2), refused(ErrorCode::transport));
+  wait_until_parked(3);
+  EXPECT_TRUE(answers_.all()[1].answers.empty());
+  create(4);
+  EXPECT_EQ(fate(1), kDone);
+  EXPECT_EQ(found_[1], 1u);
+}
+
 TEST_F(WaitingClaimsTest, BeyondTheBoundAClaimIsAnsweredEmptyAtOnce) {
   start({.max_waiting_claims = 2});
   gate_->open();

@@ -6,8 +6,10 @@
 
 #include <atomic>
 #include <latch>
+#include <set>
 #include <thread>
 
+#include "engine/operation.h"
 #include "store/store.h"
 
 namespace flowfabric {
@@ -54,6 +56,22 @@ TEST(Engine, AnswersCallsFuturesAndCallbacks) {
   engine.stop();
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(engine.call(CountLane{}), (std::map<PublicState, std::int64_t>{{PublicState::waiting, 3}}));
+}
+
+TEST(Engine, MembersOfAFlowShareACommitterWithIt) {
+  auto engine = open_engine();
+  SubmitFlow flow{.nodes = {}, .edges = {}};
+  for (int i = 0; i < 20; ++i) {
+    flow.nodes.push_back({.name = "n" + std::to_string(i), .execution = {.execution_kind = "k"}});
+  }
+  const auto submitted = engine.call(std::move(flow));
+  ASSERT_TRUE(submitted) << submitted.error().to_string();
+  for (const auto& [name, id] : submitted->executions) {
+    EXPECT_EQ(engine::affinity_of(id), engine::affinity_of(submitted->flow_id)) << name;
+  }
+  std::set<std::size_t> others;
+  for (int i = 0; i < 20; ++i) others.insert(engine::affinity_of(engine.call(task())->execution_id) % 2);
+  EXPECT_EQ(others.size(), 2u) << "the rest is spread";
 }
 
 TEST(Engine, AnswersReadsOnTheCallingThread) {

@@ -39,18 +39,20 @@ insert into ff_exec_core (partition_key, execution_id, lane_id, route_id, create
    0, 0, 'none', 0, 1749999990003, 1749999990003, 1749999990003, null);
 )sql";
 
-void make_file_of_first_schema(const std::string& path) {
+void make_file(const std::string& path, int version, const std::string& rows) {
   Connection connection(path, Access::read_write, Durability::normal);
   connection.run("pragma application_id=1179009346");
-  connection.run(migrations().front().sql);
-  connection.run("pragma user_version=1");
-  connection.run(kFirstSchemaRows);
+  for (const auto& migration : migrations()) {
+    if (migration.version <= version) connection.run(migration.sql);
+  }
+  connection.run("pragma user_version=" + std::to_string(version));
+  connection.run(rows);
 }
 
 TEST(SqliteMigration, WhatTheFirstSchemaHeldLivesOn) {
   const tests::TemporaryFolder folder;
   const auto path = folder.file("old.db");
-  make_file_of_first_schema(path);
+  make_file(path, 1, kFirstSchemaRows);
   std::atomic<std::int64_t> now{kNow};
   EngineOptions options;
   options.clock_interval = std::chrono::milliseconds(0);
@@ -80,6 +82,38 @@ TEST(SqliteMigration, WhatTheFirstSchemaHeldLivesOn) {
   ASSERT_TRUE(tasks) << tasks.error().to_string();
   ASSERT_EQ(tasks->size(), 1u);
   EXPECT_EQ(tasks->front().execution_id, tagged->executions.front().execution_id);
+}
+
+TEST(SqliteMigration, TablesThatAreLaidAnewKeepTheirRows) {
+  const tests::TemporaryFolder folder;
+  const auto path = folder.file("old.db");
+  const std::string one = "x'00000000000000000000000000000001'";
+  const std::string two = "x'00000000000000000000000000000002'";
+  const std::string key = "86, " + one + ", ";
+  const auto row = [&](const std::string& table, const std::string& columns, const std::string& values) {
+    return "insert into " + table + " (" + columns + ") values (" + key + values + ");";
+  };
+  const std::string execution = "partition_key, execution_id, ";
+  const std::string flow = "partition_key, flow_id, ";
+  make_file(path, 8,
+            "insert into ff_partition_config values (1, 256, 32, 32, '0.1.0');" +
+                row("ff_exec_core", execution + "lane_id, fair_rank", "'default', 17") +
+                row("ff_exec_spec", execution + "trace_context", "'trace'") +
+                row("ff_attempt", execution + "attempt_index, result", "3, 'done'") +
+                row("ff_edge", flow + "edge_id, upstream_eid, resolved_at_ms", two + ", " + one + ", 4") +
+                row("ff_edge_group", flow + "downstream_eid, cancel_siblings_reason", two + ", 'why'"));
+  ASSERT_TRUE(migrate_store("sqlite:" + path, {}));
+  Connection connection(path, Access::read_only, Durability::normal);
+  for (const auto& [table, what] : std::vector<std::pair<std::string, std::string>>{
+           {"ff_exec_core", "lane_id='default' and fair_rank=17"},
+           {"ff_exec_spec", "trace_context='trace'"},
+           {"ff_attempt", "attempt_index=3 and result='done'"},
+           {"ff_edge", "edge_id=" + two + " and upstream_eid=" + one + " and resolved_at_ms=4"},
+           {"ff_edge_group", "downstream_eid=" + two + " and cancel_siblings_reason='why'"}}) {
+    EXPECT_EQ(connection.number("select count(*) from " + table), 1) << table;
+    EXPECT_EQ(connection.number("select count(*) from " + table + " where partition_key=86 and " + what), 1)
+        << table;
+  }
 }
 
 }  // namespace

@@ -55,11 +55,13 @@ TEST(SqliteSchema, TheFirstColumnsOfARecordAreItsPrimaryKey) {
   ASSERT_TRUE(migrate_store("sqlite:" + folder.file("a.db"), {}));
   const Connection connection(folder.file("a.db"), Access::read_only, Durability::full);
   for_each_type<Records>([&]<class Record>() {
-    const auto key = texts(
-        connection,
-        std::string("select name from pragma_table_info('") + Record::table + "') where pk>0 order by pk", 0);
+    auto key = texts(
+        connection, std::string("select name from pragma_table_info('") + Record::table + "') where pk>0", 0);
     auto columns = described_columns<Record>();
     columns.resize(column_count<typename Record::Key>());
+    // Some keys have their partition last.
+    std::ranges::sort(key);
+    std::ranges::sort(columns);
     EXPECT_EQ(key, columns) << Record::table;
   });
 }
