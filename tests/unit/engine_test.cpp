@@ -60,7 +60,7 @@ TEST(Engine, AnswersCallsFuturesAndCallbacks) {
 
 TEST(Engine, MembersOfAFlowShareACommitterWithIt) {
   auto engine = open_engine();
-  SubmitFlow flow{.nodes = {}, .edges = {}};
+  SubmitFlow flow{.flow_kind = "pipeline", .nodes = {}, .edges = {}};
   for (int i = 0; i < 20; ++i) {
     flow.nodes.push_back({.name = "n" + std::to_string(i), .execution = {.execution_kind = "k"}});
   }
