@@ -66,6 +66,8 @@ class Check {
 
   Result<StoreReport> run() {
     if (auto ok = check_executions(); !ok) return std::unexpected(ok.error());
+    if (auto ok = check_owners<Attempt>(); !ok) return std::unexpected(ok.error());
+    if (auto ok = check_owners<ExecutionSpec>(); !ok) return std::unexpected(ok.error());
     if (auto ok = check_tag_rows(); !ok) return std::unexpected(ok.error());
     for (auto check : {&Check::check_table<Lane>,
                        &Check::check_table<Route>,
@@ -111,8 +113,6 @@ class Check {
         const auto ids = reading.session.keys_after<Execution>(after, kPage);
         more = ids.size() == kPage;
         const auto last = more ? std::optional(ids.back()) : std::nullopt;
-        find_orphans<Attempt>(reading, after, last, ids, orphans);
-        find_orphans<ExecutionSpec>(reading, after, last, ids, orphans);
         find_orphans<Grant>(reading, after, last, ids, orphans);
         const auto with_suspensions = find_orphans<Suspension>(reading, after, last, ids, orphans);
         for (auto find : {&Check::find_strays<PastSuspension>, &Check::find_strays<Waitpoint>,
@@ -134,9 +134,34 @@ class Check {
       for (const auto& [id, wrong] : faulty) {
         note_all(id, id.to_string(), wrong);
       }
-      for (auto& orphan : orphans) {
-        note(orphan.where, orphan.what, orphan.erase && repair(std::move(orphan.erase)));
-      }
+      note_orphans(orphans);
+    }
+    return {};
+  }
+
+  // The same for tables that need not lie in the order of their executions.
+  template <class Record>
+  Result<void> check_owners() {
+    std::optional<typename Record::Key> after;
+    for (bool more = true; more;) {
+      std::vector<Orphan> orphans;
+      auto read = readers_.read([&](Reading& reading) -> Result<void> {
+        const auto keys = reading.session.keys_after<Record>(after, kPage);
+        for (const auto& key : keys) reading.unit.want<Execution>(owner_of(key));
+        // An execution that cannot be read is there, and has been reported already.
+        trouble_of([&] { reading.session.load(reading.unit); });
+        for (const auto& key : keys) {
+          trouble_of([&] {
+            if (!reading.find<Execution>(owner_of(key))) orphans.push_back(orphan<Record>(key));
+          });
+        }
+        report_.records += keys.size();
+        more = keys.size() == kPage;
+        if (more) after = keys.back();
+        return {};
+      });
+      if (!read) return read;
+      note_orphans(orphans);
     }
     return {};
   }
@@ -146,6 +171,22 @@ class Check {
     std::string what;
     std::function<void(core::Unit&, core::Context&)> erase;  // empty: it must not be
   };
+
+  template <class Record>
+  static Orphan orphan(const typename Record::Key& key) {
+    return {std::string(Record::table) + " " + owner_of(key).to_string(), "belongs to no execution",
+            [key](core::Unit& unit, core::Context&) {
+              // Unless an execution of this id has been created since.
+              if (unit.find<Execution>(owner_of(key)) || !unit.find<Record>(key)) return;
+              unit.erase<Record>(key);
+            }};
+  }
+
+  void note_orphans(std::vector<Orphan>& orphans) {
+    for (auto& orphan : orphans) {
+      note(orphan.where, orphan.what, orphan.erase && repair(std::move(orphan.erase)));
+    }
+  }
 
   // Returns who owns something in this table.
   template <class Record>
@@ -157,13 +198,7 @@ class Check {
       ++report_.records;
       const auto owner = owner_of(key);
       if (owners.empty() || owners.back() != owner) owners.push_back(owner);
-      if (std::ranges::binary_search(ids, owner)) return;
-      orphans.push_back({std::string(Record::table) + " " + owner.to_string(), "belongs to no execution",
-                         [key](core::Unit& unit, core::Context&) {
-                           // Unless an execution of this id has been created since.
-                           if (unit.find<Execution>(owner_of(key)) || !unit.find<Record>(key)) return;
-                           unit.erase<Record>(key);
-                         }});
+      if (!std::ranges::binary_search(ids, owner)) orphans.push_back(orphan<Record>(key));
     });
     return owners;
   }

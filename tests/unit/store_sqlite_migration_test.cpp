@@ -97,7 +97,6 @@ TEST(SqliteMigration, TablesThatAreLaidAnewKeepTheirRows) {
   const std::string flow = "partition_key, flow_id, ";
   make_file(path, 8,
             "insert into ff_partition_config values (1, 256, 32, 32, '0.1.0');" +
-                row("ff_exec_core", execution + "lane_id, fair_rank", "'default', 17") +
                 row("ff_exec_spec", execution + "trace_context", "'trace'") +
                 row("ff_attempt", execution + "attempt_index, result", "3, 'done'") +
                 row("ff_edge", flow + "edge_id, upstream_eid, resolved_at_ms", two + ", " + one + ", 4") +
@@ -105,7 +104,6 @@ TEST(SqliteMigration, TablesThatAreLaidAnewKeepTheirRows) {
   ASSERT_TRUE(migrate_store("sqlite:" + path, {}));
   Connection connection(path, Access::read_only, Durability::normal);
   for (const auto& [table, what] : std::vector<std::pair<std::string, std::string>>{
-           {"ff_exec_core", "lane_id='default' and fair_rank=17"},
            {"ff_exec_spec", "trace_context='trace'"},
            {"ff_attempt", "attempt_index=3 and result='done'"},
            {"ff_edge", "edge_id=" + two + " and upstream_eid=" + one + " and resolved_at_ms=4"},

@@ -66,9 +66,8 @@ std::string list_statement(const ListScan& scan) {
 
 // Tables whose primary key has the partition last.
 template <class Record>
-inline constexpr bool lies_by_id =
-    std::is_same_v<Record, Execution> || std::is_same_v<Record, ExecutionSpec> ||
-    std::is_same_v<Record, Attempt> || std::is_same_v<Record, Edge> || std::is_same_v<Record, EdgeGroup>;
+inline constexpr bool lies_by_id = std::is_same_v<Record, ExecutionSpec> || std::is_same_v<Record, Attempt> ||
+                                   std::is_same_v<Record, Edge> || std::is_same_v<Record, EdgeGroup>;
 
 // The keys behind the one given from ?2 on, in the order of the primary key.
 template <class Record>
