@@ -32,7 +32,7 @@ class BatchRun {
         unit_(session, settings.partitions) {}
 
   BatchResult run() {
-    want_from(0);
+    want_all();
     now_ms_ = session_.begin(unit_);
     run_from(0);
     note_offers();
@@ -50,17 +50,17 @@ class BatchRun {
   }
 
  private:
-  void want_from(std::size_t first) {
-    result_.refusals.resize(operations_.size(), nullptr);
+  void want_all() {
     // A store that loads on the spot needs no list; and then trouble with a record is trouble of the one
     // operation that asked for it.
     if (session_.loads_instantly()) return;
-    for (std::size_t i = first; i < operations_.size(); ++i) {
-      if (operations_[i].want) operations_[i].want(unit_);
+    for (auto& operation : operations_) {
+      if (operation.want) operation.want(unit_);
     }
   }
 
   void run_from(std::size_t first) {
+    result_.refusals.resize(operations_.size(), nullptr);
     std::vector<std::size_t> todo(operations_.size() - first);
     std::iota(todo.begin(), todo.end(), first);
     // Claims come last: what the others offer is then taken in the same commit, and written once.
@@ -149,8 +149,6 @@ class BatchRun {
     if (claims.empty()) return;
     const auto first = operations_.size();
     std::ranges::move(claims, std::back_inserter(operations_));
-    want_from(first);
-    session_.load(unit_);
     run_from(first);
   }
 

@@ -1,5 +1,5 @@
 // Keys that begin with the id instead of the partition. Minted ids begin with the time, and those of a flow
-// with the flow's: what is made and changed together lies together, and a commit writes a fifth fewer pages.
+// with the flow's: what is made and changed together lies together, and a commit writes fewer pages.
 #include "store/sqlite/schema.h"
 
 namespace flowfabric::store::sqlite {
