@@ -406,7 +406,8 @@ void resolve_again(Unit& unit, const ExecutionId& id, const Context& at) {
 
 void repair_join(Unit& unit, const FlowKey& flow, const ExecutionId& member, const Context& at) {
   const EdgeGroupKey group_key{flow.partition_key, flow.flow_id, member.uuid};
-  if (!unit.find<EdgeGroup>(group_key) || !unit.find<Execution>(member)) return;
+  // Its lock comes before its join.
+  if (!unit.find<Execution>(member) || !unit.find<EdgeGroup>(group_key)) return;
   JoinCounts counted;
   for (const auto& key : edges_into(unit, member)) count_in(counted, unit.require<Edge>(key));
   auto& group = unit.edit<EdgeGroup>(group_key);

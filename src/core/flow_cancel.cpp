@@ -338,7 +338,7 @@ Rule run_due(Unit& unit, const EdgeGroupKey& key, Context& at) {
   const EdgesInto siblings{{key.partition_key, key.downstream_eid}, entry.after_edge_id, kSiblingsPerStep};
   const auto page = unit.ask(siblings);
   unit.fetch<Edge>(page);
-  // Siblings are locked before their join, as whoever completes one does.
+  // Siblings are locked before the downstream, whose lock guards the join, as by whoever completes one.
   std::vector<ExecutionId> upstreams;
   for (const auto& edge_key : page) {
     const auto* edge = unit.find<Edge>(edge_key);
@@ -347,6 +347,7 @@ Rule run_due(Unit& unit, const EdgeGroupKey& key, Context& at) {
   unit.fetch<Execution>(upstreams);
   fetch_dependents(unit, upstreams);
   fetch_suspensions(unit, upstreams);
+  unit.find<Execution>(siblings.downstream);
   const auto* group = unit.find<EdgeGroup>(key);
   if (!group || !group->cancel_siblings_pending_flag) {
     unit.erase<PendingCancelGroup>(key);

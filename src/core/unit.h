@@ -291,6 +291,11 @@ class Unit {
     return *slot.changed;
   }
 
+  // This batch has changed some.
+  template <class Record>
+  bool has_changed() const {
+    return !drawer<Record>().dirty.empty();
+  }
   // This batch has changed it before.
   template <class Record>
   bool is_changed(const typename Record::Key& key) {
@@ -480,12 +485,16 @@ class Unit {
   void put_offers(const OfferScan& scan, std::vector<std::shared_ptr<const Execution>> rows);
   void put_routes(const std::string& lane, std::vector<Route> routes);
 
-  // What the batch holds under the key, loaded or changed; null: nothing, or nobody has asked.
+  // What the batch leaves under the key: a record, or nothing (null). Absent: it does not know.
   template <class Record>
-  std::shared_ptr<const Record> held(const typename Record::Key& key) const {
+  std::optional<std::shared_ptr<const Record>> left(const typename Record::Key& key) const {
     const auto& shelf = drawer<Record>().shelf;
     const auto it = shelf.find(key);
-    if (it == shelf.end()) return nullptr;
+    if constexpr (is_owned<Record>) {
+      const bool is_purged = !purged_.empty() && purged_.contains(owner_of(key));
+      if (is_purged && (it == shelf.end() || !it->second.dirty)) return nullptr;
+    }
+    if (it == shelf.end()) return std::nullopt;
     return it->second.dirty ? it->second.changed : it->second.stored;
   }
 

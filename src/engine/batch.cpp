@@ -1,7 +1,6 @@
 #include "engine/batch.h"
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <numeric>
 #include <unordered_set>
@@ -29,24 +28,17 @@ class BatchRun {
         operations_(operations),
         settings_(settings),
         take_waiting_(take_waiting),
-        unit_(session, settings.partitions) {}
+        whole_(std::make_unique<core::Unit>(session, settings.partitions)),
+        unit_(*whole_) {}
 
-  BatchResult run() {
+  WorkedOut run() {
     want_all();
     now_ms_ = session_.begin(unit_);
     run_from(0);
     note_offers();
     let_waiting_claims_join();
     note_effects();
-    if (unit_.has_changes()) {
-      const auto began = std::chrono::steady_clock::now();
-      session_.commit(unit_);
-      result_.commit_seconds =
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    } else {
-      session_.rollback();
-    }
-    return std::move(result_);
+    return {std::move(result_), std::move(whole_)};
   }
 
  private:
@@ -198,27 +190,58 @@ class BatchRun {
   std::vector<Operation>& operations_;
   const BatchSettings& settings_;
   const TakeWaiting& take_waiting_;
-  core::Unit unit_;
+  std::unique_ptr<core::Unit> whole_;
+  core::Unit& unit_;
   std::int64_t now_ms_{};
   BatchResult result_;
 };
 
 }  // namespace
 
-BatchResult run_batch(store::Session& session, std::vector<Operation>& operations,
-                      const BatchSettings& settings, const TakeWaiting& take_waiting) {
-  BatchResult failed;
+namespace {
+
+// What work on a store may throw becomes a failed result.
+template <class Work>
+bool succeeds(BatchResult& result, store::Session& session, Work work) {
   try {
-    return BatchRun(session, operations, settings, take_waiting).run();
+    work();
+    return true;
   } catch (const store::StoreFailure& failure) {
-    failed.failure = failure.error;
-    failed.retry = failure.retry;
+    result.fail(failure);
   } catch (const std::exception& exception) {
-    failed.failure = Error{ErrorCode::unavailable, exception.what(),
-                           "The engine could not run the operation; nothing was changed. Repeat it."};
+    result.fail({Error{ErrorCode::unavailable, exception.what(),
+                       "The engine could not run the operation; nothing was changed. Repeat it."}});
   }
   session.rollback();
-  return failed;
+  return false;
+}
+
+}  // namespace
+
+WorkedOut work_out(store::Session& session, std::vector<Operation>& operations, const BatchSettings& settings,
+                   const TakeWaiting& take_waiting) {
+  WorkedOut worked;
+  succeeds(worked.result, session,
+           [&] { worked = BatchRun(session, operations, settings, take_waiting).run(); });
+  return worked;
+}
+
+void commit(store::Session& session, std::unique_ptr<core::Unit> unit, bool others_wait, BatchResult& failed,
+            store::Session::Settled settled) {
+  succeeds(failed, session, [&] { session.commit_behind(std::move(unit), others_wait, std::move(settled)); });
+}
+
+BatchResult run_batch(store::Session& session, std::vector<Operation>& operations,
+                      const BatchSettings& settings, const TakeWaiting& take_waiting) {
+  auto [result, unit] = work_out(session, operations, settings, take_waiting);
+  if (!unit) return std::move(result);
+  succeeds(result, session, [&, unit = unit.get()] {
+    if (unit->has_changes())
+      session.commit(*unit);
+    else
+      session.rollback();
+  });
+  return std::move(result);
 }
 
 }  // namespace flowfabric::engine

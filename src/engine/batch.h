@@ -29,8 +29,12 @@ struct BatchEffects {
 };
 
 struct BatchResult {
+  void fail(const store::StoreFailure& why) {
+    failure = why.error;
+    retry = why.retry;
+  }
+
   BatchEffects effects;
-  double commit_seconds{0};
   std::optional<Error> failure;               // nothing of the batch was stored (or nobody knows)
   store::Retry retry{store::Retry::never};    // what may be done about that
   std::vector<const Error*> refusals;         // by operation: refused by the engine itself; null otherwise
@@ -50,7 +54,19 @@ Error damaged(const core::MissingRecord& missing);
 // Gives out waiting claims for what a batch offers, and takes what they are enough for off the offers.
 using TakeWaiting = std::function<std::vector<Operation>(Offers&)>;
 
-// Never throws. The operations, and the claims that joined them, are answered by the caller, from the result.
+// A batch that was run and is to be committed; null if it failed.
+struct WorkedOut {
+  BatchResult result;
+  std::unique_ptr<core::Unit> unit;
+};
+
+// These never throw. The operations, and the claims that joined them, are answered by the caller, from the
+// result, once it is durable. A commit that cannot be begun is told by `failed`, and `settled` is not called.
+WorkedOut work_out(store::Session& session, std::vector<Operation>& operations, const BatchSettings& settings,
+                   const TakeWaiting& take_waiting = {});
+void commit(store::Session& session, std::unique_ptr<core::Unit> unit, bool others_wait, BatchResult& failed,
+            store::Session::Settled settled);
+// Both, one after the other.
 BatchResult run_batch(store::Session& session, std::vector<Operation>& operations,
                       const BatchSettings& settings, const TakeWaiting& take_waiting = {});
 

@@ -125,7 +125,7 @@ std::vector<Operation> Committer::take_batch() {
 void Committer::loop() {
   for (;;) {
     auto batch = take_batch();
-    if (batch.empty()) return;
+    if (batch.empty()) return session_->await_durable();
     // The store may have been away for longer than some of them were willing to wait.
     refuse_overdue(batch);
     if (!batch.empty()) process(std::move(batch));
@@ -145,53 +145,87 @@ bool Committer::is_stopping() const {
   return stopping_;
 }
 
+bool Committer::others_wait() const {
+  std::lock_guard lock(mutex_);
+  return !queue_.empty();
+}
+
+// What went wrong; absent: it is on its way, and is finished when it is durable.
+std::optional<BatchResult> Committer::run_once(const std::shared_ptr<Run>& run) {
+  auto [result, unit] = work_out(*session_, run->operations, settings_,
+                                 [this](Offers& offers) { return waiting_.join(offers); });
+  if (!unit) return std::move(result);
+  run->result = std::move(result);
+  if (unit->has_changes()) run->commit_began = std::chrono::steady_clock::now();
+  BatchResult failed;
+  commit(*session_, std::move(unit), others_wait(), failed,
+         [this, run](const std::optional<store::StoreFailure>& failure) {
+           if (failure) {
+             count_failure(failure->error);
+             run->result.fail(*failure);
+           }
+           finish(*run);
+         });
+  if (failed.failure) return failed;
+  return std::nullopt;
+}
+
 // Operations are pure, so a batch that met another writer, or a store that is away, is simply run again. A
 // connection may have been lost long ago, unnoticed: that alone does not mean that the store is away now.
-BatchResult Committer::run_until_settled(std::vector<Operation>& batch) {
+std::optional<BatchResult> Committer::run_until_handed_over(const std::shared_ptr<Run>& run) {
   Backoff contention(std::chrono::milliseconds(1), std::chrono::milliseconds(50));
   Backoff outage(std::chrono::milliseconds(20), std::chrono::milliseconds(2000));
   bool reconnected = false;
   for (int reruns = 0;;) {
-    auto result =
-        run_batch(*session_, batch, settings_, [this](Offers& offers) { return waiting_.join(offers); });
-    if (result.failure) count_failure(*result.failure);
-    if (result.retry == store::Retry::when_back && !std::exchange(reconnected, true)) continue;
-    const bool raced = result.retry == store::Retry::now && ++reruns <= kMaxReruns;
-    const bool away = result.retry == store::Retry::when_back && shared_.waits_when_away && !is_stopping();
-    if (!raced && !away) return result;
+    auto failed = run_once(run);
+    if (!failed) return std::nullopt;
+    count_failure(*failed->failure);
+    if (failed->retry == store::Retry::when_back && !std::exchange(reconnected, true)) continue;
+    const bool raced = failed->retry == store::Retry::now && ++reruns <= kMaxReruns;
+    const bool away = failed->retry == store::Retry::when_back && shared_.waits_when_away && !is_stopping();
+    if (!raced && !away) return failed;
     std::this_thread::sleep_for(raced ? contention.next() : outage.next());
-    refuse_overdue(batch);
-    if (batch.empty()) return result;
+    refuse_overdue(run->operations);
+    if (run->operations.empty()) return failed;
   }
 }
 
 void Committer::process(std::vector<Operation> batch) {
-  const auto began = std::chrono::steady_clock::now();
-  const auto wakeups_before = waiting_.wakeups();
-  const auto result = run_until_settled(batch);
-  if (result.retry == store::Retry::one_by_one && batch.size() > 1) {
-    for (auto& operation : batch) {
+  auto run = std::make_shared<Run>(std::move(batch), std::chrono::steady_clock::now(), waiting_.wakeups());
+  auto failed = run_until_handed_over(run);
+  if (!failed) return;
+  if (failed->retry == store::Retry::one_by_one && run->operations.size() > 1) {
+    for (auto& operation : run->operations) {
       std::vector<Operation> alone;
       alone.push_back(std::move(operation));
       process(std::move(alone));
     }
     return;
   }
-  count(batch.size(), result,
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
-  if (!result.failure) committed_(result.effects);
-  answer(batch, result, wakeups_before);
-  wake(result.effects);
+  run->result = *std::move(failed);
+  finish(*run);
 }
 
-void Committer::count(std::size_t operations, const BatchResult& result, double seconds) {
+void Committer::finish(Run& run) {
+  count(run);
+  if (!run.result.failure) committed_(run.result.effects);
+  answer(run);
+  wake(run.result.effects);
+}
+
+void Committer::count(const Run& run) {
+  using Seconds = std::chrono::duration<double>;
+  const auto now = std::chrono::steady_clock::now();
+  const auto operations = run.operations.size();
   std::lock_guard lock(figures_mutex_);
   figures_.operations += operations;
   ++figures_.batches;
   figures_.largest_batch = std::max<std::uint64_t>(figures_.largest_batch, operations);
   figures_.batch_sizes.observe(static_cast<double>(operations));
-  figures_.batch_seconds.observe(seconds);
-  if (result.commit_seconds > 0) figures_.commit_seconds.observe(result.commit_seconds);
+  figures_.batch_seconds.observe(Seconds(now - run.began).count());
+  if (run.commit_began && !run.result.failure) {
+    figures_.commit_seconds.observe(Seconds(now - *run.commit_began).count());
+  }
   figures_.round_trips = session_->round_trips();
 }
 
@@ -207,12 +241,12 @@ void Committer::wake(const BatchEffects& effects) {
   if (!woken.unserved.empty() && shared_.unserved) shared_.unserved(woken.unserved);
 }
 
-void Committer::answer(std::vector<Operation>& batch, const BatchResult& result,
-                       std::uint64_t wakeups_before) {
+void Committer::answer(Run& run) {
   std::vector<Operation> again;
   const auto now = std::chrono::steady_clock::now();
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    auto& operation = batch[i];
+  for (std::size_t i = 0; i < run.operations.size(); ++i) {
+    auto& operation = run.operations[i];
+    const auto& result = run.result;
     const Error* refusal = result.failure ? &*result.failure : result.refusals[i];
     // What a waiting claim joined has failed, which is no answer to the claim.
     if (std::exchange(operation.joined, false) && result.failure) {
@@ -222,7 +256,7 @@ void Committer::answer(std::vector<Operation>& batch, const BatchResult& result,
     const bool may_wait =
         !refusal && operation.claim && operation.wait_until > now && operation.came_back_empty();
     if (may_wait) {
-      const auto parked = waiting_.park(operation, wakeups_before);
+      const auto parked = waiting_.park(operation, run.wakeups_before);
       if (parked == WaitingClaims::Parked::run_again) again.push_back(std::move(operation));
       if (parked != WaitingClaims::Parked::no_room) continue;
     }

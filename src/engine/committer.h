@@ -1,5 +1,6 @@
 // The committer: one thread that takes what is queued and commits it as one batch. What arrives while a batch
-// is being committed forms the next one: no timer, no added wait.
+// is being worked out or committed forms the next one: no timer, no added wait. A store that commits behind
+// its back answers on a thread of its own.
 #pragma once
 
 #include <condition_variable>
@@ -23,7 +24,7 @@ struct SharedStore {
 
 class Committer {
  public:
-  // `committed` is told the effects of every batch, on the committer's thread.
+  // `committed` is told the effects of every batch, one after the other.
   Committer(std::unique_ptr<store::Session> session, const EngineOptions& options, WaitingClaims& waiting,
             std::function<void(const BatchEffects&)> committed, SharedStore shared = {});
   ~Committer();
@@ -45,13 +46,24 @@ class Committer {
  private:
   void loop();
   std::vector<Operation> take_batch();
+  // A batch on its way.
+  struct Run {
+    std::vector<Operation> operations;
+    SteadyTime began;
+    std::uint64_t wakeups_before{};            // of waiting claims
+    std::optional<SteadyTime> commit_began{};  // if it has changed anything
+    BatchResult result{};
+  };
   void process(std::vector<Operation> batch);
-  BatchResult run_until_settled(std::vector<Operation>& batch);
-  void count(std::size_t operations, const BatchResult& result, double seconds);
+  std::optional<BatchResult> run_once(const std::shared_ptr<Run>& run);
+  std::optional<BatchResult> run_until_handed_over(const std::shared_ptr<Run>& run);
+  void finish(Run& run);
+  void count(const Run& run);
   void count_failure(const Error& failure);
   void wake(const BatchEffects& effects);
   bool is_stopping() const;
-  void answer(std::vector<Operation>& batch, const BatchResult& result, std::uint64_t wakeups_before);
+  bool others_wait() const;
+  void answer(Run& run);
   // Why it cannot be queued, under the lock; absent: it is queued.
   std::optional<Error> enqueue(Operation& operation);
   static void refuse_overdue(std::vector<Operation>& operations);

@@ -66,11 +66,11 @@ inline constexpr bool is_shared = boost::mp11::mp_contains<SharedRecords, Record
 template <class Record>
 inline constexpr bool is_held = std::is_same_v<Record, Flow>;
 // Whoever reads or changes one of these holds the lock of its execution; of an edge, of its upstream; of a
-// spend or a breach, of its budget.
+// join, of its downstream (or, while it has no edges, of its flow); of a spend or a breach, of its budget.
 using GuardedRecords =
-    boost::mp11::mp_list<ExecutionSpec, Attempt, ExecutionTag, Grant, Edge, CancelBacklogMember, Suspension,
-                         PastSuspension, Waitpoint, Signal, SignalDedup, SuspendDedup, Spend, Breach, Stream,
-                         Frame, StreamSummary>;
+    boost::mp11::mp_list<ExecutionSpec, Attempt, ExecutionTag, Grant, Edge, EdgeGroup, CancelBacklogMember,
+                         Suspension, PastSuspension, Waitpoint, Signal, SignalDedup, SuspendDedup, Spend,
+                         Breach, Stream, Frame, StreamSummary>;
 template <class Record>
 inline constexpr bool is_guarded = boost::mp11::mp_contains<GuardedRecords, Record>::value;
 

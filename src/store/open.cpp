@@ -60,6 +60,14 @@ Agenda Session::agenda(const std::vector<std::string>&) {
   return agenda;
 }
 
+void Session::commit_behind(std::unique_ptr<core::Unit> unit, bool, Settled settled) {
+  if (unit->has_changes())
+    commit(*unit);
+  else
+    rollback();
+  settled(std::nullopt);
+}
+
 std::string redacted_url(const std::string& url) {
   std::string shown = url;
   // scheme://user:password@host

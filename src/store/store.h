@@ -158,6 +158,17 @@ class Session : public core::Loader {
   // Ends the transaction without a trace. Allowed at any time.
   virtual void rollback() noexcept = 0;
 
+  // Told when a batch, and every one before it, is durable; or what `commit` would have thrown. Batches are
+  // told of one by one, in their order, on any thread.
+  using Settled = std::move_only_function<void(const std::optional<StoreFailure>&)>;
+  // Like `commit`, but a store where that takes long may return before: as soon as the next batch can begin,
+  // which sees what this one has changed. When it throws, `settled` is not called. `others_wait`: there is
+  // something to work out meanwhile.
+  virtual void commit_behind(std::unique_ptr<core::Unit> unit, bool others_wait, Settled settled);
+  // What this session has read may not be durable yet, nor what it was given to commit: waits until it is,
+  // and until everybody has been told.
+  virtual void await_durable() {}
+
   // Round trips to a server so far.
   virtual std::uint64_t round_trips() const { return 0; }
 

@@ -239,7 +239,7 @@ void PostgresSession::remember(const Unit& unit, const Slot<Execution>& slot) {
   if (execution->offer_order) settings_.cursors->offered(execution->route_id, *execution->offer_order);
   // A row that was locked and looked at, but not changed, is still what an earlier transaction wrote.
   if (slot.stored && *slot.stored == *execution) return;
-  auto spec = unit.held<ExecutionSpec>(slot.key);
+  auto spec = unit.left<ExecutionSpec>(slot.key).value_or(nullptr);
   if (!spec) {
     const auto before = settings_.cache->find(slot.key);
     if (before) spec = before->spec;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "store/store.h"
@@ -79,6 +80,19 @@ class Connection {
   std::string path_;
   sqlite3* connection_{nullptr};
   int wal_pages_{0};
+};
+
+// The statements of a connection by their texts, each prepared when it is first used.
+class Statements {
+ public:
+  Statement& of(const Connection& connection, const std::string& sql) {
+    auto it = prepared_.find(sql);
+    if (it == prepared_.end()) it = prepared_.emplace(sql, connection.prepare(sql)).first;
+    return it->second;
+  }
+
+ private:
+  std::unordered_map<std::string, Statement> prepared_;
 };
 
 }  // namespace flowfabric::store::sqlite

@@ -1,7 +1,5 @@
 #include "store/sqlite/log_writer.h"
 
-#include <sqlite3.h>
-
 #include <cstring>
 #include <new>
 #include <string>
@@ -18,6 +16,8 @@ struct LogFile : sqlite3_file {
   sqlite3_file* real;
   sqlite3_int64 begin;  // where the gathered bytes belong
   std::string gathered;
+  bool leaves_unsynced;
+  bool begins_anew;  // its header was written, and not yet synced
 };
 
 // The default VFS aligns its file to eight bytes.
@@ -57,6 +57,9 @@ int read(sqlite3_file* file, void* into, int size, sqlite3_int64 at) {
 
 int write(sqlite3_file* file, const void* bytes, int size, sqlite3_int64 at) {
   auto& log = log_of(file);
+  // Were a new header to reach the disk after the pages behind it, what is left of the old log would pass for
+  // the newest.
+  if (at == 0) log.begins_anew = true;
   const auto end = log.begin + static_cast<sqlite3_int64>(log.gathered.size());
   if (at != end || log.gathered.size() + static_cast<std::size_t>(size) > kMostGathered) {
     if (const int code = write_gathered(log); code != SQLITE_OK) return code;
@@ -75,7 +78,13 @@ int truncate(sqlite3_file* file, sqlite3_int64 size) {
 }
 
 int sync(sqlite3_file* file, int flags) {
-  return after_writing(file, [&](auto* real, auto* methods) { return methods->xSync(real, flags); });
+  return after_writing(file, [&](auto* real, auto* methods) {
+    auto& log = log_of(file);
+    if (log.leaves_unsynced && !log.begins_anew) return SQLITE_OK;
+    const int code = methods->xSync(real, flags);
+    if (code == SQLITE_OK) log.begins_anew = false;
+    return code;
+  });
 }
 
 int file_size(sqlite3_file* file, sqlite3_int64* size) {
@@ -151,6 +160,16 @@ sqlite3_vfs* register_vfs() {
 }
 
 }  // namespace
+
+CommitsUnsynced::CommitsUnsynced(sqlite3* connection) : log_(nullptr) {
+  sqlite3_file_control(connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log_);
+  if (log_ && log_->pMethods != &kMethods) log_ = nullptr;
+  if (log_) log_of(log_).leaves_unsynced = true;
+}
+
+CommitsUnsynced::~CommitsUnsynced() {
+  if (log_) log_of(log_).leaves_unsynced = false;
+}
 
 const char* log_gathering_vfs() {
   static sqlite3_vfs* const registered = register_vfs();

@@ -1,31 +1,33 @@
-// One SQLite connection as a session: loads by key, scans by index, writes what a batch changed.
+// One reading SQLite connection as a session: loads by key, scans by index.
 #pragma once
 
 #include <memory>
-#include <unordered_map>
 
-#include "store/record_cache.h"
+#include "store/sqlite/durable_mark.h"
 #include "store/sqlite/mapping.h"
+#include "store/sqlite/recent.h"
 #include "store/store.h"
 
 namespace flowfabric::store::sqlite {
 
 struct SessionSettings {
   std::string path;
-  Access access{};
   Durability durability{};
   std::function<std::int64_t()> now_ms;
+  std::shared_ptr<DurableMark> durable;
 };
 
-class SqliteSession final : public Session {
+class SqliteSession : public Session {
  public:
   explicit SqliteSession(SessionSettings settings);
 
   bool loads_instantly() const override { return true; }
   std::int64_t begin(core::Unit& unit) override;
   void load(core::Unit& unit) override;
+  // It only reads.
   void commit(core::Unit& unit) override;
   void rollback() noexcept override;
+  void await_durable() override { settings_.durable->await(); }
 
   std::vector<DueKey> due(std::int64_t now_ms, std::size_t limit) override;
   std::optional<std::int64_t> next_due() override;
@@ -52,59 +54,30 @@ class SqliteSession final : public Session {
   void fill(AnyKeyPage page) override;
   void fill(AnyEventPage page) override;
 
+ protected:
+  // What was read since the last begin was read as one; what is read after this, too.
+  void begin_reading();
+  std::int64_t now_ms() const { return settings_.now_ms(); }
+  const SessionSettings& settings() const { return settings_; }
+  // Of the writing session, which knows more than the database shows.
+  Recent* recent_{nullptr};
+
  private:
-  // The statements of one record type, prepared when first used. Inserts name only the columns that have a
-  // value, updates only those that changed.
-  template <class Record>
-  using ByColumns = std::unordered_map<ColumnMask<Record>, Statement>;
+  // Before a question is asked that the database answers: it has to show everything by then.
+  virtual void see_everything() {}
+
   template <class Record>
   struct Table {
     std::optional<Statement> select;
-    std::optional<Statement> erase;
-    ByColumns<Record> inserts;
-    ByColumns<Record> updates;
-    RecordCache<Record> cache;
   };
 
-  template <class Event>
-  struct EventLog {
-    ByColumns<Event> inserts;
-    std::int64_t last_id{0};
-  };
-
-  void connect();
-  void keep_log_bounded();
-  Statement& statement(const std::string& sql);
-  Statement& prepared(std::optional<Statement>& slot, const std::string& sql);
-
-  template <class Record>
-  Table<Record>& table() {
-    return std::get<Table<Record>>(tables_);
-  }
-  template <class Record, class MakeSql>
-  Statement& by_columns(ByColumns<Record>& statements, const ColumnMask<Record>& columns, MakeSql make_sql);
+  Statement& statement(const std::string& sql) { return statements_.of(*connection_, sql); }
   template <class Record>
   std::shared_ptr<const Record> find(const typename Record::Key& key);
   template <class Record>
   void load_wanted(core::Unit& unit);
-  template <class Record>
-  void write(const core::Slot<Record>& slot, bool is_stored);
-  template <class Record>
-  void insert(const Record& record);
-  template <class Record>
-  void update(const core::Slot<Record>& slot);
-  void remember(const core::Unit& unit);
-  template <class Event>
-  void append(const std::vector<Event>& events);
-  template <class Event>
-  EventLog<Event>& log() {
-    return std::get<EventLog<Event>>(logs_);
-  }
-  template <class Event>
-  void trim(std::int64_t before_ms);
-  void drop_frames(const StreamKey& stream, std::uint64_t count);
-  template <class Record>
-  void purge(const ExecutionId& id);
+  std::vector<core::Offer> read_offers(const core::OfferScan& scan);
+  std::vector<std::shared_ptr<const Execution>> find_offers(core::OfferScan scan);
   template <class Record>
   static std::vector<Record> rows(Statement& query) {
     const ResetAfterUse reset(query);
@@ -138,10 +111,8 @@ class SqliteSession final : public Session {
 
   SessionSettings settings_;
   std::unique_ptr<Connection> connection_;
-  int next_checkpoint_pages_{0};
   boost::mp11::mp_rename<boost::mp11::mp_transform<Table, Records>, std::tuple> tables_;
-  boost::mp11::mp_rename<boost::mp11::mp_transform<EventLog, Events>, std::tuple> logs_;
-  std::unordered_map<std::string, Statement> others_;
+  Statements statements_;
 };
 
 }  // namespace flowfabric::store::sqlite

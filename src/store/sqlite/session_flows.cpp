@@ -1,4 +1,6 @@
 // What a session answers about flows.
+#include <algorithm>
+
 #include "store/sqlite/session.h"
 
 namespace flowfabric::store::sqlite {
@@ -16,8 +18,19 @@ std::vector<EdgeKey> SqliteSession::edges_by(const std::string& column, const Ex
   return rows<EdgeKey>(query);
 }
 
+// Asked whenever a member of a flow ends: so it is answered without waiting for what is being written.
 std::vector<EdgeKey> SqliteSession::answer(const core::EdgesFrom& question) {
-  return edges_by("upstream_eid", question.upstream, question);
+  auto keys = edges_by("upstream_eid", question.upstream, question);
+  if (!recent_) return keys;
+  const auto stored = keys.size();
+  for (const auto& key : recent_->new_edges_from(question.upstream)) {
+    if (!question.after || key.edge_id > *question.after) keys.push_back(key);
+  }
+  if (keys.size() == stored) return keys;
+  std::ranges::sort(keys);
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  if (keys.size() > question.limit) keys.resize(question.limit);
+  return keys;
 }
 
 std::vector<EdgeKey> SqliteSession::answer(const core::EdgesInto& question) {

@@ -6,15 +6,6 @@
 
 namespace flowfabric::store::sqlite {
 
-void SqliteSession::drop_frames(const StreamKey& stream, std::uint64_t count) {
-  auto& statement_ = statement(
-      "delete from ff_stream_frame where rowid in (select rowid from ff_stream_frame "
-      "where partition_key=?1 and execution_id=?2 and attempt_index=?3 order by frame_ms,frame_seq limit "
-      "?4)");
-  bind(statement_.get(), bind_all(statement_.get(), 1, stream), count);
-  statement_.run();
-}
-
 std::vector<Frame> SqliteSession::frames(const FrameScan& scan) {
   static const std::string from =
       "select " + column_list<Frame>() +

@@ -4,7 +4,7 @@
 
 #include "store/sqlite/process_lock.h"
 #include "store/sqlite/schema.h"
-#include "store/sqlite/session.h"
+#include "store/sqlite/writing_session.h"
 
 namespace flowfabric::store {
 
@@ -18,16 +18,14 @@ class SqliteStore final : public Store {
   SqliteStore(std::unique_ptr<sqlite::ProcessLock> lock, sqlite::SessionSettings settings)
       : lock_(std::move(lock)), settings_(std::move(settings)) {}
 
-  std::unique_ptr<Session> open_writer() override { return open(Access::read_write); }
-  std::unique_ptr<Session> open_reader() override { return open(Access::read_only); }
-
- private:
-  std::unique_ptr<Session> open(Access access) {
-    auto settings = settings_;
-    settings.access = access;
-    return std::make_unique<sqlite::SqliteSession>(std::move(settings));
+  std::unique_ptr<Session> open_writer() override {
+    return std::make_unique<sqlite::WritingSession>(settings_);
+  }
+  std::unique_ptr<Session> open_reader() override {
+    return std::make_unique<sqlite::SqliteSession>(settings_);
   }
 
+ private:
   std::unique_ptr<sqlite::ProcessLock> lock_;
   sqlite::SessionSettings settings_;
 };
@@ -63,9 +61,10 @@ Result<Opened> prepare(const StoreUrl& url, const StoreOptions& options) {
   if (!durability) return std::unexpected(durability.error());
   try {
     sqlite::check_file(url.path);
-    Opened opened{.lock = std::make_unique<sqlite::ProcessLock>(url.path),
-                  .settings = {url.path, Access::read_write, *durability, options.now_ms},
-                  .migrations = {}};
+    Opened opened{
+        .lock = std::make_unique<sqlite::ProcessLock>(url.path),
+        .settings = {url.path, *durability, options.now_ms, std::make_shared<sqlite::DurableMark>()},
+        .migrations = {}};
     sqlite::Connection connection(url.path, Access::read_write, *durability);
     opened.migrations = sqlite::migrate(connection, options);
     return opened;
