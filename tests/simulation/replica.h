@@ -46,10 +46,10 @@ class Replica {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       operations.push_back(operation(steps[i], answers[i], [&last_run, &runs, i] { last_run[i] = ++runs; }));
     }
-    auto result = engine::run_batch(*writer_, operations, {kPartitions, kRetentionMs});
+    auto result = run_once(operations);
     // As a committer does: it may have to lock what it only meant to read.
     for (int reruns = 0; result.retry == store::Retry::now && reruns < 20; ++reruns) {
-      result = engine::run_batch(*writer_, operations, {kPartitions, kRetentionMs});
+      result = run_once(operations);
     }
     if (result.failure) throw std::runtime_error(name_ + ": " + result.failure->to_string());
 
@@ -70,13 +70,14 @@ class Replica {
 
   template <class Read>
   Result<typename Read::Answer> read(const Read& request) {
+    writer_->await_durable();
     return engine::answer(readers_, request);
   }
 
-  State state() { return read_state(*reader_); }
+  State state() { return read_state(reader()); }
 
   std::vector<store::DueKey> due(std::size_t limit) {
-    core::Unit unit(*reader_);
+    core::Unit unit(reader());
     const auto now = reader_->begin(unit);
     auto keys = reader_->due(now, limit);
     for (const auto& id : reader_->purgeable(now, limit)) keys.emplace_back(store::Due<Execution>{id});
@@ -85,7 +86,7 @@ class Replica {
   }
 
   std::optional<ExecutionId> best_offer(const RouteKey& route) {
-    core::Unit unit(*reader_);
+    core::Unit unit(reader());
     reader_->begin(unit);
     const auto* offer = unit.best_offer(route.route_id, 1);
     const auto id = offer ? std::optional(offer->key()) : std::nullopt;
@@ -95,7 +96,7 @@ class Replica {
 
   // What the next step of a bulk operation consists of; empty when it has ended.
   std::vector<Request> bulk_step(const BulkJobKey& key) {
-    core::Unit unit(*reader_);
+    core::Unit unit(reader());
     unit.want<BulkJob>(key);
     reader_->begin(unit);
     std::vector<Request> requests;
@@ -108,6 +109,7 @@ class Replica {
 
   // What the consistency check finds.
   StoreReport faults() {
+    writer_->await_durable();
     EngineOptions options;
     options.retention = std::chrono::milliseconds(kRetentionMs);
     engine::WaitingClaims waiting(0, [](engine::SteadyTime) {});
@@ -119,6 +121,22 @@ class Replica {
 
  private:
   static constexpr PartitionCounts kPartitions{};
+
+  // The next batch is run while this one is being committed, where the store allows that.
+  engine::BatchResult run_once(std::vector<engine::Operation>& operations) {
+    auto [result, unit] = engine::work_out(*writer_, operations, {kPartitions, kRetentionMs});
+    if (!unit) return std::move(result);
+    engine::commit(*writer_, std::move(unit), true, result, [](const auto& failure) {
+      if (failure) throw std::runtime_error(failure->error.to_string());
+    });
+    return std::move(result);
+  }
+
+  // Shows everything that was run.
+  store::Session& reader() {
+    writer_->await_durable();
+    return *reader_;
+  }
 
   static std::unique_ptr<store::Store> open(const std::string& url, std::function<std::int64_t()> now_ms) {
     auto opened = store::open_store(url, {.partitions = kPartitions, .now_ms = std::move(now_ms)});

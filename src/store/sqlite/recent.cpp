@@ -52,24 +52,37 @@ void Recent::remember(const Unit& unit) {
   });
 }
 
-void Recent::is_being_written(std::shared_ptr<const Unit> unit) {
-  new_edges_.clear();
+void Recent::add(std::shared_ptr<const Unit> unit) {
+  remember(*unit);
+  auto& batch = unwritten_.emplace_back();
   unit->for_each_dirty<Edge>([&](const Slot<Edge>& slot) {
-    if (!slot.stored && slot.changed) new_edges_.emplace(slot.changed->upstream(), slot.key);
+    if (!slot.stored && slot.changed) batch.new_edges.emplace(slot.changed->upstream(), slot.key);
   });
-  being_written_ = std::move(unit);
+  batch.unit = std::move(unit);
 }
 
-void Recent::is_written() {
-  being_written_.reset();
-  new_edges_.clear();
+void Recent::are_written_but(std::size_t count) {
+  while (unwritten_.size() > count) unwritten_.pop_front();
 }
 
 std::vector<EdgeKey> Recent::new_edges_from(const ExecutionId& upstream) const {
   std::vector<EdgeKey> edges;
-  const auto [begin, end] = new_edges_.equal_range(upstream);
-  for (auto it = begin; it != end; ++it) edges.push_back(it->second);
+  for (const auto& batch : unwritten_) {
+    const auto [begin, end] = batch.new_edges.equal_range(upstream);
+    for (auto it = begin; it != end; ++it) edges.push_back(it->second);
+  }
   return edges;
+}
+
+std::vector<std::shared_ptr<const Execution>> Recent::new_offers(std::int64_t route_id) const {
+  std::vector<std::shared_ptr<const Execution>> offered;
+  for (const auto& batch : unwritten_) {
+    batch.unit->for_each_dirty<Execution>([&](const Slot<Execution>& slot) {
+      const bool is_offered = slot.changed && slot.changed->offer_order && slot.changed->route_id == route_id;
+      if (is_offered) offered.push_back(slot.changed);
+    });
+  }
+  return offered;
 }
 
 }  // namespace flowfabric::store::sqlite

@@ -4,7 +4,6 @@ namespace flowfabric::store::sqlite {
 
 using core::Offer;
 using core::OfferScan;
-using core::Slot;
 using core::Unit;
 
 SqliteSession::SqliteSession(SessionSettings settings)
@@ -64,9 +63,7 @@ void SqliteSession::load(Unit& unit) {
   });
   for (const auto& lane : std::exchange(unit.wanted_routes(), {})) {
     static const std::string sql = "select " + column_list<Route>() + " from ff_route where lane_id=?1";
-    if (recent_ && recent_->being_written() && recent_->being_written()->has_changed<Route>()) {
-      see_everything();
-    }
+    if (recent_ && recent_->is_ahead_in<Route>()) see_everything();
     auto& query = statement(sql);
     bind(query.get(), 1, lane);
     unit.put_routes(lane, rows<Route>(query));
@@ -101,34 +98,34 @@ std::vector<Offer> SqliteSession::read_offers(const OfferScan& scan) {
 }
 
 std::vector<std::shared_ptr<const Execution>> SqliteSession::find_offers(OfferScan scan) {
-  const auto* being_written = recent_ ? recent_->being_written() : nullptr;
-  const auto still_stands = [&](const Execution& execution, const Offer& offer) {
-    return execution.offer_order == offer.order && execution.route_id == scan.route_id;
-  };
-  const auto first = scan.after;
+  const bool is_ahead = recent_ && recent_->is_ahead();
+  const auto after = scan.after;
   std::map<Offer, std::shared_ptr<const Execution>> found;
+  const auto add_if_it_stands = [&](const Offer& offer) {
+    auto execution = find<Execution>(offer.execution_id);
+    const bool stands =
+        execution && execution->offer_order == offer.order && execution->route_id == scan.route_id;
+    if (stands) found.emplace(offer, std::move(execution));
+    return stands;
+  };
   for (bool is_exhausted = false; !is_exhausted && found.size() < scan.limit;) {
     const auto offers = read_offers(scan);
     for (const auto& offer : offers) {
-      auto execution = find<Execution>(offer.execution_id);
-      if (execution && still_stands(*execution, offer)) {
-        found.emplace(offer, std::move(execution));
-      } else if (!being_written) {
-        throw StoreFailure{{ErrorCode::corruption,
-                            settings_.path + ": an index names " + offer.execution_id.to_string() +
-                                ", which is not there or is not offered",
-                            "The file is damaged. Restore it from a backup."}};
-      }
+      // It may have been taken since.
+      if (add_if_it_stands(offer) || is_ahead) continue;
+      throw StoreFailure{{ErrorCode::corruption,
+                          settings_.path + ": an index offers " + offer.execution_id.to_string() +
+                              ", which is not there or is not offered",
+                          "The file is damaged. Restore it from a backup."}};
     }
     is_exhausted = offers.size() < scan.limit;
     if (!offers.empty()) scan.after = offers.back();
   }
-  if (being_written) {
-    being_written->for_each_dirty<Execution>([&](const Slot<Execution>& slot) {
-      if (!slot.changed || !slot.changed->offer_order || slot.changed->route_id != scan.route_id) return;
-      const Offer offer{*slot.changed->offer_order, slot.key};
-      if (!first || offer > *first) found.emplace(offer, slot.changed);
-    });
+  if (is_ahead) {
+    for (const auto& execution : recent_->new_offers(scan.route_id)) {
+      const Offer offer{*execution->offer_order, execution->key()};
+      if (!after || offer > *after) add_if_it_stands(offer);
+    }
   }
   std::vector<std::shared_ptr<const Execution>> offered;
   for (auto& [offer, execution] : found) {

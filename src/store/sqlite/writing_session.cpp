@@ -9,7 +9,9 @@ namespace {
 using core::Unit;
 
 // Whoever is told takes its time: what is worked out meanwhile must not pile up.
-constexpr std::size_t kMostBehind = 4;
+constexpr std::size_t kMostBehind = 6;
+// The writer has the next one at hand when it is done with one. More would only make batches smaller.
+constexpr std::size_t kMostToWrite = 2;
 
 const StoreFailure kRestsOnFailure{{ErrorCode::unavailable, "a call before this one could not be stored",
                                     "The disk reported trouble. Nothing of this call was stored; repeat it."},
@@ -41,28 +43,28 @@ WritingSession::~WritingSession() {
 }
 
 std::int64_t WritingSession::begin(Unit& unit) {
-  bool is_written = false;
+  std::size_t to_write = 0;
   bool had_failed = false;
   {
     std::unique_lock lock(mutex_);
     if (has_failed_) moved_.wait(lock, [&] { return behind_.empty(); });
     had_failed = std::exchange(has_failed_, false);
     if (had_failed) trouble_.reset();
-    is_written = !to_write_;
+    to_write = to_write_;
   }
   if (had_failed) known_ = {};
-  if (is_written) known_.is_written();
+  known_.are_written_but(to_write);
   return SqliteSession::begin(unit);
 }
 
 void WritingSession::see_everything() {
-  if (!known_.being_written()) return;
+  if (!known_.is_ahead()) return;
   {
     std::unique_lock lock(mutex_);
-    moved_.wait(lock, [&] { return !to_write_; });
+    moved_.wait(lock, [&] { return to_write_ == 0; });
     if (has_failed_) throw kRestsOnFailure;
   }
-  known_.is_written();
+  known_.are_written_but(0);
   begin_reading();
 }
 
@@ -101,13 +103,11 @@ void WritingSession::commit_behind(std::unique_ptr<Unit> unit, bool others_wait,
     const bool is_alone = behind_.empty() && !(has_changes && others_wait);
     if (!is_alone) {
       const std::shared_ptr<const Unit> shared = std::move(unit);
-      auto& behind = behind_.emplace_back(shared, std::move(settled), has_changes, !has_changes);
-      if (has_changes) to_write_ = &behind;
+      behind_.emplace_back(shared, std::move(settled), has_changes, !has_changes);
+      if (has_changes) ++to_write_;
       lock.unlock();
       moved_.notify_all();
-      if (!has_changes) return;
-      known_.remember(*shared);
-      known_.is_being_written(shared);
+      if (has_changes) known_.add(shared);
       return;
     }
   }
@@ -123,14 +123,15 @@ void WritingSession::await_durable() {
 void WritingSession::write_loop() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    moved_.wait(lock, [&] { return stopping_ || to_write_; });
-    if (!to_write_) return;
-    auto& batch = *to_write_;
-    lock.unlock();
+    moved_.wait(lock, [&] { return stopping_ || to_write_ > 0; });
+    if (to_write_ == 0) return;
+    auto& batch = *std::ranges::find(behind_, false, &Behind::is_written);
     std::optional<StoreFailure> failure;
+    if (has_failed_) failure = kRestsOnFailure;
+    lock.unlock();
     settings().durable->announce();
     try {
-      writer_.write(*batch.unit);
+      if (!failure) writer_.write(*batch.unit);
     } catch (const StoreFailure& thrown) {
       failure = thrown;
     } catch (const std::exception& thrown) {
@@ -141,7 +142,7 @@ void WritingSession::write_loop() {
     has_failed_ |= failure.has_value();
     batch.failure = std::move(failure);
     batch.is_written = true;
-    to_write_ = nullptr;
+    --to_write_;
     moved_.notify_all();
   }
 }
@@ -180,7 +181,7 @@ void WritingSession::settle(const std::vector<Behind*>& batches) {
   settings().durable->settle(static_cast<std::uint64_t>(changes));
   for (auto* batch : batches) {
     auto failure = unsynced ? unsynced : std::move(batch->failure);
-    if (trouble_) failure = not_known_after(*trouble_);
+    if (!failure && trouble_) failure = not_known_after(*trouble_);
     if (failure) trouble_ = failure;
     batch->settled(failure);
     batch->settled = nullptr;

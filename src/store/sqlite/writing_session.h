@@ -1,10 +1,10 @@
-// The session of the one writer. Batches pass through three threads, each of which has one of them at a time:
+// The session of the one writer. Batches pass through three threads:
 //
-//     caller: work out batch 3  │  writer: write batch 2  │  syncer: make batch 1 durable, and tell
+//     caller: work out batch 4  │  writer: write batches 2, 3  │  syncer: make batch 1 durable, and tell
 //
-// What batch 2 has changed is in memory (`Recent`), so that batch 3 can be worked out on top of it although
-// the database does not show it yet. A question that only an index can answer waits until it does. When a
-// batch cannot be written, or not be made durable, all that was worked out on top of it is discarded.
+// What batches 2 and 3 have changed is in memory (`Recent`), so that batch 4 can be worked out on top of it
+// although the database does not show it yet. A question that only an index can answer waits until it does.
+// When a batch cannot be written, or not be made durable, all that was worked out on top of it is discarded.
 //
 // With nothing else to do, the caller does it all by itself: that saves an idle engine two changes of thread.
 #pragma once
@@ -51,8 +51,8 @@ class WritingSession final : public SqliteSession {
   std::mutex mutex_;
   std::condition_variable moved_;
   std::deque<Behind> behind_;
-  Behind* to_write_{nullptr};
-  bool has_failed_{false};  // what is worked out now rests on something that was not stored
+  std::size_t to_write_{0};  // of them
+  bool has_failed_{false};   // what is worked out now rests on something that was not stored
   bool stopping_{false};
   std::optional<StoreFailure> trouble_;  // of the batch told of last, while what follows rests on it
   std::thread write_thread_;
