@@ -35,14 +35,12 @@ using ColumnMask = std::bitset<column_count<Record>()>;
 // Calls f(index, left, right) for each pair of corresponding columns.
 template <class Record, class F>
 void for_each_pair(const Record& left, const Record& right, F&& f) {
-  std::array<const void*, column_count<Record>()> fields;
+  const auto* left_begin = reinterpret_cast<const char*>(&left);
+  const auto* right_begin = reinterpret_cast<const char*>(&right);
   std::size_t index = 0;
-  for_each_field(left, [&](std::string_view, const auto& field) { fields[index++] = &field; });
-  index = 0;
-  for_each_field(right, [&](std::string_view, const auto& field) {
-    using Field = std::remove_cvref_t<decltype(field)>;
-    f(index, *static_cast<const Field*>(fields[index]), field);
-    ++index;
+  for_each_field(right, [&]<class Field>(std::string_view, const Field& field) {
+    const auto offset = reinterpret_cast<const char*>(&field) - right_begin;
+    f(index++, *reinterpret_cast<const Field*>(left_begin + offset), field);
   });
 }
 

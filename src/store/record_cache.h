@@ -42,7 +42,7 @@ class RecordCache {
   }
 
  private:
-  static constexpr std::size_t kGeneration = 4096;
+  static constexpr std::size_t kGeneration = 8192;
   using Map = std::unordered_map<Key, Shared, core::KeyHash<Key>>;
   Map young_;
   Map old_;

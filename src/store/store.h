@@ -165,6 +165,9 @@ class Session : public core::Loader {
   // which sees what this one has changed. When it throws, `settled` is not called. `others_wait`: there is
   // something to work out meanwhile.
   virtual void commit_behind(std::unique_ptr<core::Unit> unit, bool others_wait, Settled settled);
+  // Waits until a batch that begins now is soon committed: one that is formed later is larger, and larger
+  // ones cost less.
+  virtual void await_turn() {}
   // What this session has read may not be durable yet, nor what it was given to commit: waits until it is,
   // and until everybody has been told.
   virtual void await_durable() {}

@@ -15,9 +15,11 @@ namespace {
 using core::Slot;
 using core::Unit;
 
-// About 32 MiB of log; four times that when readers keep it from starting over, and then they are waited for.
-constexpr int kCheckpointPages = 8000;
-constexpr int kForcedCheckpointPages = 4 * kCheckpointPages;
+// About 64 MiB of log; twice that when readers keep it from starting over, and then they are waited for.
+constexpr int kCheckpointPages = 16000;
+constexpr int kForcedCheckpointPages = 2 * kCheckpointPages;
+// How far it may grow on while it is being moved.
+constexpr int kMoreMeanwhile = kCheckpointPages / 4;
 // Distinct sets of changed columns are few; a runaway would only cost memory, so it is cut off.
 constexpr std::size_t kMaxStatements = 256;
 constexpr int kTrimmedPerStep = 1000;
@@ -56,10 +58,30 @@ void Writer::connect() {
 void Writer::keep_log_bounded() {
   const int pages = connection_->wal_pages();
   if (pages < next_checkpoint_pages_) return;
+  // The other thread moves most of it. Who writes alone has no other thread.
+  auto none = Shortening::none;
+  shortening_.compare_exchange_strong(none, Shortening::wanted);
+  const auto most = shortening_ == Shortening::running ? kForcedCheckpointPages
+                    : shortening_ == Shortening::done  ? pages
+                                                       : next_checkpoint_pages_ + kMoreMeanwhile;
+  if (pages < most) return;
   const bool moved_all = connection_->checkpoint(pages >= kForcedCheckpointPages);
+  shortening_ = Shortening::none;
   // A reader that stays must not cost every batch an attempt: the next one comes when the log has grown
   // again.
   next_checkpoint_pages_ = moved_all ? kCheckpointPages : pages + kCheckpointPages;
+}
+
+void Writer::shorten_log() {
+  auto wanted = Shortening::wanted;
+  if (!shortening_.compare_exchange_strong(wanted, Shortening::running)) return;
+  try {
+    if (!beside_) beside_ = std::make_unique<Connection>(path_, Access::read_write, durability_);
+    beside_->checkpoint(false);
+  } catch (const StoreFailure&) {
+    beside_.reset();  // the writing thread meets the same trouble, and tells
+  }
+  shortening_ = Shortening::done;
 }
 
 void Writer::write(const Unit& unit) {

@@ -2,6 +2,7 @@
 // and makes it durable.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <unordered_map>
 
@@ -19,8 +20,11 @@ class Writer {
 
   // Readers see it from then on. When it fails, nothing of it was stored; or nobody knows, and it says so.
   void write(const core::Unit& unit);
-  // Everything that was written is on disk then. May be called while another thread writes.
+  // Everything that was written is on disk then. This and the next may be called while another thread writes.
   void sync();
+  // Moves most of a long log into the database, so that the writing thread has little to do before it can
+  // start over.
+  void shorten_log();
 
  private:
   // The statements of one record type, prepared when first used. Inserts name only the columns that have a
@@ -72,6 +76,9 @@ class Writer {
   std::unique_ptr<Connection> connection_;  // null: it failed, and is made anew
   int log_file_{-1};
   int next_checkpoint_pages_{0};
+  enum class Shortening { none, wanted, running, done };
+  std::atomic<Shortening> shortening_{Shortening::none};
+  std::unique_ptr<Connection> beside_;  // the one that shortens it
   boost::mp11::mp_rename<boost::mp11::mp_transform<Table, Records>, std::tuple> tables_;
   boost::mp11::mp_rename<boost::mp11::mp_transform<EventLog, Events>, std::tuple> logs_;
   Statements statements_;

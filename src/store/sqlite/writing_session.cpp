@@ -160,6 +160,7 @@ void WritingSession::sync_loop() {
     }
     lock.unlock();
     settle(batches);
+    writer_.shorten_log();
     lock.lock();
     behind_.erase(behind_.begin(), behind_.begin() + static_cast<std::ptrdiff_t>(batches.size()));
     moved_.notify_all();
