@@ -11,9 +11,9 @@ namespace flowfabric::store::sqlite {
 
 class DurableMark {
  public:
-  // Before a commit can be seen.
-  void announce() { ++announced_; }
-  // It is durable, or it failed.
+  // Before commits can be seen.
+  void announce(std::uint64_t commits) { announced_ += commits; }
+  // They are durable, or they failed.
   void settle(std::uint64_t commits) {
     {
       std::lock_guard lock(mutex_);

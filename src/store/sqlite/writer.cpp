@@ -84,22 +84,23 @@ void Writer::shorten_log() {
   shortening_ = Shortening::done;
 }
 
-void Writer::write(const Unit& unit) {
+void Writer::write(const std::vector<const Unit*>& units) {
   if (!connection_) connect();
+  std::vector<std::int64_t> numbered;
+  for_each_type<Events>([&]<class Event>() { numbered.push_back(log<Event>().last_id); });
   try {
     keep_log_bounded();
     statement("begin immediate").run();
-    write_all(unit);
+    for (const auto* unit : units) write_all(*unit);
+    commit();
   } catch (...) {
-    if (connection_->in_transaction()) {
+    if (connection_ && connection_->in_transaction()) {
       sqlite3_exec(connection_->get(), "rollback", nullptr, nullptr, nullptr);
     }
+    auto last_id = numbered.begin();
+    for_each_type<Events>([&]<class Event>() { log<Event>().last_id = *last_id++; });
     throw;
   }
-  commit();
-  for_each_type<Events>([&]<class Event>() {
-    log<Event>().last_id += static_cast<std::int64_t>(unit.appended<Event>().size());
-  });
 }
 
 void Writer::commit() {
@@ -174,7 +175,7 @@ void Writer::write(const Slot<Record>& slot, bool is_stored) {
 
 template <class Event>
 void Writer::append(const std::vector<Event>& events) {
-  auto id = log<Event>().last_id;
+  auto& id = log<Event>().last_id;
   for (const auto& event : events) {
     const auto columns = columns_with_value(event);
     auto& insert = by_columns<Event>(log<Event>().inserts, columns, insert_statement<Event>);

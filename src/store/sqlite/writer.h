@@ -18,8 +18,9 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // Readers see it from then on. When it fails, nothing of it was stored; or nobody knows, and it says so.
-  void write(const core::Unit& unit);
+  // All of them in one transaction, in this order. Readers see it from then on. When it fails, nothing of it
+  // was stored; or nobody knows, and it says so.
+  void write(const std::vector<const core::Unit*>& units);
   // Everything that was written is on disk then. This and the next may be called while another thread writes.
   void sync();
   // Moves most of a long log into the database, so that the writing thread has little to do before it can

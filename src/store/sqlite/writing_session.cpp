@@ -9,9 +9,9 @@ namespace {
 using core::Unit;
 
 // Whoever is told takes its time: what is worked out meanwhile must not pile up.
-constexpr std::size_t kMostBehind = 6;
-// The writer has the next one at hand when it is done with one. More would only make batches smaller.
-constexpr std::size_t kMostToWrite = 2;
+constexpr std::size_t kMostBehind = 8;
+// What was worked out while the writer was busy is written together: larger commits cost less.
+constexpr std::size_t kMostToWrite = 4;
 
 const StoreFailure kRestsOnFailure{{ErrorCode::unavailable, "a call before this one could not be stored",
                                     "The disk reported trouble. Nothing of this call was stored; repeat it."},
@@ -69,9 +69,9 @@ void WritingSession::see_everything() {
 }
 
 void WritingSession::write_at_once(const Unit& unit) {
-  settings().durable->announce();
+  settings().durable->announce(1);
   try {
-    writer_.write(unit);
+    writer_.write({&unit});
     writer_.sync();
   } catch (...) {
     settings().durable->settle(1);
@@ -125,13 +125,19 @@ void WritingSession::write_loop() {
   for (;;) {
     moved_.wait(lock, [&] { return stopping_ || to_write_ > 0; });
     if (to_write_ == 0) return;
-    auto& batch = *std::ranges::find(behind_, false, &Behind::is_written);
+    std::vector<Behind*> batches;
+    std::vector<const Unit*> units;
+    for (auto& batch : behind_) {
+      if (batch.is_written) continue;
+      batches.push_back(&batch);
+      units.push_back(batch.unit.get());
+    }
     std::optional<StoreFailure> failure;
     if (has_failed_) failure = kRestsOnFailure;
     lock.unlock();
-    settings().durable->announce();
+    settings().durable->announce(batches.size());
     try {
-      if (!failure) writer_.write(*batch.unit);
+      if (!failure) writer_.write(units);
     } catch (const StoreFailure& thrown) {
       failure = thrown;
     } catch (const std::exception& thrown) {
@@ -140,9 +146,11 @@ void WritingSession::write_loop() {
     }
     lock.lock();
     has_failed_ |= failure.has_value();
-    batch.failure = std::move(failure);
-    batch.is_written = true;
-    --to_write_;
+    for (auto* batch : batches) {
+      batch->failure = failure;
+      batch->is_written = true;
+    }
+    to_write_ -= batches.size();
     moved_.notify_all();
   }
 }
