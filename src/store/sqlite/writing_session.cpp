@@ -97,8 +97,10 @@ void WritingSession::commit_behind(std::unique_ptr<Unit> unit, bool others_wait,
   const bool has_changes = unit->has_changes();
   {
     std::unique_lock lock(mutex_);
-    moved_.wait(lock,
-                [&] { return has_failed_ || (behind_.size() < kMostBehind && !(has_changes && to_write_)); });
+    moved_.wait(lock, [&] {
+      const bool has_room = behind_.size() < kMostBehind && (!has_changes || to_write_ < kMostToWrite);
+      return has_failed_ || has_room;
+    });
     if (has_failed_) throw kRestsOnFailure;
     const bool is_alone = behind_.empty() && !(has_changes && others_wait);
     if (!is_alone) {
