@@ -27,7 +27,8 @@ constexpr const char* kUnknown = " It is not known whether this call was stored;
 
 }  // namespace
 
-Writer::Writer(std::string path, Durability durability) : path_(std::move(path)), durability_(durability) {
+Writer::Writer(std::string path, Durability durability, std::shared_ptr<DurableMark> durable)
+    : path_(std::move(path)), durability_(durability), durable_(std::move(durable)) {
   connect();
 }
 
@@ -69,7 +70,7 @@ void Writer::keep_log_bounded() {
   shortening_ = Shortening::none;
   // A reader that stays must not cost every batch an attempt: the next one comes when the log has grown
   // again.
-  next_checkpoint_pages_ = moved_all ? kCheckpointPages : pages + kCheckpointPages;
+  next_checkpoint_pages_ = moved_all ? kCheckpointPages : pages + kMoreMeanwhile;
 }
 
 void Writer::shorten_log() {
@@ -85,27 +86,35 @@ void Writer::shorten_log() {
 }
 
 void Writer::write(const std::vector<const Unit*>& units) {
-  if (!connection_) connect();
-  std::vector<std::int64_t> numbered;
-  for_each_type<Events>([&]<class Event>() { numbered.push_back(log<Event>().last_id); });
+  std::vector<std::int64_t> numbered;  // how far events were, by family
+  bool is_announced = false;
+  const auto announce = [&] {
+    if (!std::exchange(is_announced, true)) durable_->announce(units.size());
+  };
   try {
+    if (!connection_) connect();
+    for_each_type<Events>([&]<class Event>() { numbered.push_back(log<Event>().last_id); });
     keep_log_bounded();
     statement("begin immediate").run();
     for (const auto* unit : units) write_all(*unit);
+    announce();
     commit();
   } catch (...) {
+    announce();
     if (connection_ && connection_->in_transaction()) {
       sqlite3_exec(connection_->get(), "rollback", nullptr, nullptr, nullptr);
     }
-    auto last_id = numbered.begin();
-    for_each_type<Events>([&]<class Event>() { log<Event>().last_id = *last_id++; });
+    if (!numbered.empty()) {
+      auto last_id = numbered.begin();
+      for_each_type<Events>([&]<class Event>() { log<Event>().last_id = *last_id++; });
+    }
     throw;
   }
 }
 
 void Writer::commit() {
-  const CommitsUnsynced unsynced(connection_->get());
   try {
+    const CommitsUnsynced unsynced(connection_->get());
     statement("commit").run();
   } catch (StoreFailure& failure) {
     const bool full = sqlite3_errcode(connection_->get()) == SQLITE_FULL;

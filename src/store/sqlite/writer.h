@@ -6,6 +6,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "store/sqlite/durable_mark.h"
 #include "store/sqlite/mapping.h"
 #include "store/store.h"
 
@@ -13,13 +14,14 @@ namespace flowfabric::store::sqlite {
 
 class Writer {
  public:
-  Writer(std::string path, Durability durability);
+  Writer(std::string path, Durability durability, std::shared_ptr<DurableMark> durable);
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // All of them in one transaction, in this order. Readers see it from then on. When it fails, nothing of it
-  // was stored; or nobody knows, and it says so.
+  // All of them in one transaction, in this order. Readers see it from then on: the mark has one commit more
+  // for each of them, whatever comes of it. When it fails, nothing of it was stored; or nobody knows, and it
+  // says so.
   void write(const std::vector<const core::Unit*>& units);
   // Everything that was written is on disk then. This and the next may be called while another thread writes.
   void sync();
@@ -74,6 +76,7 @@ class Writer {
 
   const std::string path_;
   const Durability durability_;
+  const std::shared_ptr<DurableMark> durable_;
   std::unique_ptr<Connection> connection_;  // null: it failed, and is made anew
   int log_file_{-1};
   int next_checkpoint_pages_{0};

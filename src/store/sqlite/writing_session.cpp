@@ -26,7 +26,7 @@ StoreFailure not_known_after(const StoreFailure& failure) {
 }  // namespace
 
 WritingSession::WritingSession(SessionSettings settings)
-    : SqliteSession(settings), writer_(settings.path, settings.durability) {
+    : SqliteSession(settings), writer_(settings.path, settings.durability, settings.durable) {
   recent_ = &known_;
   write_thread_ = std::thread([this] { write_loop(); });
   sync_thread_ = std::thread([this] { sync_loop(); });
@@ -69,7 +69,6 @@ void WritingSession::see_everything() {
 }
 
 void WritingSession::write_at_once(const Unit& unit) {
-  settings().durable->announce(1);
   try {
     writer_.write({&unit});
     writer_.sync();
@@ -137,9 +136,11 @@ void WritingSession::write_loop() {
     std::optional<StoreFailure> failure;
     if (has_failed_) failure = kRestsOnFailure;
     lock.unlock();
-    settings().durable->announce(batches.size());
     try {
-      if (!failure) writer_.write(units);
+      if (failure)
+        settings().durable->announce(units.size());
+      else
+        writer_.write(units);
     } catch (const StoreFailure& thrown) {
       failure = thrown;
     } catch (const std::exception& thrown) {
