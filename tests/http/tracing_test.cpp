@@ -1,4 +1,8 @@
 // Traces: what a collector is sent (OTLP over HTTP, JSON), and what is done when it does not take it.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <boost/json.hpp>
 
 #include "api/tracer.h"
@@ -13,6 +17,28 @@ using namespace std::chrono_literals;
 const std::string kTrace = "4bf92f3577b34da6a3ce929d0e0e4736";
 const std::string kParent = "00f067aa0ba902b7";
 const std::string kSampled = "00-" + kTrace + "-" + kParent + "-01";
+
+// Refuses connections, and is kept from being given to a server of another test.
+class ClosedPort {
+ public:
+  ClosedPort() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    address_.sin_family = AF_INET;
+    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address_);
+    auto* address = reinterpret_cast<sockaddr*>(&address_);
+    if (bind(socket_, address, size) != 0 || getsockname(socket_, address, &size) != 0) {
+      throw std::runtime_error("no port");
+    }
+  }
+  ~ClosedPort() { close(socket_); }
+  ClosedPort(const ClosedPort&) = delete;
+  ClosedPort& operator=(const ClosedPort&) = delete;
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(ntohs(address_.sin_port)); }
+
+ private:
+  int socket_;
+  sockaddr_in address_{};
+};
 
 // Takes what is sent to it, or answers as it is told.
 class Collector : public http::Handler {
@@ -323,11 +349,8 @@ TEST_P(HttpTraces, AreDroppedAndCountedWhenTheCollectorRefusesThem) {
 }
 
 TEST_P(HttpTraces, HoldUpNobodyWhenTheCollectorIsAway) {
-  std::string url;
-  {
-    Collector gone;
-    url = gone.url();
-  }
+  const ClosedPort gone;
+  const auto url = gone.url();
   std::mutex mutex;
   std::vector<std::string> notices;
   trace({.endpoint = url, .max_queued = 8, .max_batch = 4, .interval = 20ms, .notice = [&](auto& notice) {
