@@ -231,17 +231,4 @@ void commit(store::Session& session, std::unique_ptr<core::Unit> unit, bool othe
   succeeds(failed, session, [&] { session.commit_behind(std::move(unit), others_wait, std::move(settled)); });
 }
 
-BatchResult run_batch(store::Session& session, std::vector<Operation>& operations,
-                      const BatchSettings& settings, const TakeWaiting& take_waiting) {
-  auto [result, unit] = work_out(session, operations, settings, take_waiting);
-  if (!unit) return std::move(result);
-  succeeds(result, session, [&, unit = unit.get()] {
-    if (unit->has_changes())
-      session.commit(*unit);
-    else
-      session.rollback();
-  });
-  return std::move(result);
-}
-
 }  // namespace flowfabric::engine

@@ -66,8 +66,5 @@ WorkedOut work_out(store::Session& session, std::vector<Operation>& operations, 
                    const TakeWaiting& take_waiting = {});
 void commit(store::Session& session, std::unique_ptr<core::Unit> unit, bool others_wait, BatchResult& failed,
             store::Session::Settled settled);
-// Both, one after the other.
-BatchResult run_batch(store::Session& session, std::vector<Operation>& operations,
-                      const BatchSettings& settings, const TakeWaiting& take_waiting = {});
 
 }  // namespace flowfabric::engine

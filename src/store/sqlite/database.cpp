@@ -99,7 +99,7 @@ Connection::Connection(std::string path, Access access, Durability durability) :
     run("pragma secure_delete=off");  // Debian's build would overwrite every freed cell with zeros
     run("pragma journal_mode=wal");
     run(durability == Durability::full ? "pragma synchronous=full" : "pragma synchronous=normal");
-    // Checkpoints are made between batches, never while a caller waits for its commit.
+    // Checkpoints are made by the writer (writer.h), never inside a commit.
     run("pragma wal_autocheckpoint=0");
     sqlite3_wal_hook(
         connection_,
