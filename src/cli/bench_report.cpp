@@ -154,7 +154,7 @@ std::optional<DatabaseCost> BenchStore::database_cost(std::int64_t tasks) {
 BenchStore::~BenchStore() {
   engine_.reset();
   if (path_.empty()) return;
-  for (const char* suffix : {"", "-wal", "-shm", ".lock"}) {
+  for (const char* suffix : {"", "-wal", "-shm", "-redo1", "-redo2", ".lock"}) {
     std::error_code ignored;
     std::filesystem::remove(path_ + suffix, ignored);
   }

@@ -17,17 +17,27 @@ constexpr std::uint32_t kEdgesPerStep = 256;
 constexpr int kHopsPerStep = 12;
 constexpr std::uint32_t kAllEdges = std::numeric_limits<std::int32_t>::max();
 
+// Whoever adds an edge counts it on the flow.
+bool may_have_new_edges(Unit& unit, const ExecutionId& member) {
+  const auto* execution = unit.find<Execution>(member);
+  return execution && execution->flow_id &&
+         unit.is_changed<Flow>({execution->partition_key, *execution->flow_id});
+}
+
 // The store's answer, and what this batch has added.
 template <class Question, class Matches>
-std::vector<EdgeKey> edges_of(Unit& unit, const Question& question, Matches matches) {
+std::vector<EdgeKey> edges_of(Unit& unit, const Question& question, const ExecutionId& member,
+                              Matches matches) {
   auto keys = unit.ask(question);
-  // What comes behind a full page belongs to the next one.
-  const auto last = keys.size() >= question.limit ? std::optional(keys.back().edge_id) : std::nullopt;
-  unit.for_each_dirty<Edge>([&](const Slot<Edge>& slot) {
-    if (!slot.changed || slot.stored || !matches(*slot.changed)) return;
-    const auto& id = slot.key.edge_id;
-    if ((!question.after || id > *question.after) && (!last || id < *last)) keys.push_back(slot.key);
-  });
+  if (may_have_new_edges(unit, member)) {
+    // What comes behind a full page belongs to the next one.
+    const auto last = keys.size() >= question.limit ? std::optional(keys.back().edge_id) : std::nullopt;
+    unit.for_each_dirty<Edge>([&](const Slot<Edge>& slot) {
+      if (!slot.changed || slot.stored || !matches(*slot.changed)) return;
+      const auto& id = slot.key.edge_id;
+      if ((!question.after || id > *question.after) && (!last || id < *last)) keys.push_back(slot.key);
+    });
+  }
   std::ranges::sort(keys);
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   unit.fetch<Edge>(keys);
@@ -37,7 +47,8 @@ std::vector<EdgeKey> edges_of(Unit& unit, const Question& question, Matches matc
 }
 
 std::vector<EdgeKey> edges_from(Unit& unit, const EdgesFrom& question) {
-  return edges_of(unit, question, [&](const Edge& edge) { return edge.upstream() == question.upstream; });
+  return edges_of(unit, question, question.upstream,
+                  [&](const Edge& edge) { return edge.upstream() == question.upstream; });
 }
 
 // One that has ended, or is about to, and its edges that are to be resolved.
@@ -258,7 +269,7 @@ std::vector<EdgeKey> edges_from(Unit& unit, const ExecutionId& upstream) {
 }
 
 std::vector<EdgeKey> edges_into(Unit& unit, const ExecutionId& downstream) {
-  return edges_of(unit, EdgesInto{downstream, std::nullopt, kAllEdges},
+  return edges_of(unit, EdgesInto{downstream, std::nullopt, kAllEdges}, downstream,
                   [&](const Edge& edge) { return edge.downstream() == downstream; });
 }
 

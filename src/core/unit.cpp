@@ -23,20 +23,28 @@ std::optional<Offer> offer_of(const Execution* execution, std::int64_t route_id)
 
 }  // namespace
 
-Unit::Unit(Loader& loader, const PartitionCounts& partitions) : loader_(loader), partitions_(partitions) {
-  auto drawer = drawers_.begin();
-  for_each_type<Records>([&]<class Record>() { *drawer++ = std::make_unique<Drawer<Record>>(); });
-  auto answers = answers_.begin();
-  for_each_type<Questions>(
-      [&]<class Question>() { *answers++ = std::make_unique<AnswerDrawer<Question>>(); });
-}
+Unit::Unit(Loader& loader, const PartitionCounts& partitions) : loader_(loader), partitions_(partitions) {}
 
 Unit::~Unit() = default;
+
+std::unique_ptr<AnyDrawer> Unit::make_drawer(std::size_t place) {
+  return boost::mp11::mp_with_index<boost::mp11::mp_size<Records>>(
+      place, [](auto index) -> std::unique_ptr<AnyDrawer> {
+        return std::make_unique<Drawer<boost::mp11::mp_at<Records, decltype(index)>>>();
+      });
+}
+
+std::unique_ptr<AnyDrawer> Unit::make_answers(std::size_t place) {
+  return boost::mp11::mp_with_index<boost::mp11::mp_size<Questions>>(
+      place, [](auto index) -> std::unique_ptr<AnyDrawer> {
+        return std::make_unique<AnswerDrawer<boost::mp11::mp_at<Questions, decltype(index)>>>();
+      });
+}
 
 void Unit::purge(const ExecutionId& id) {
   for_each_type<OwnedRecords>([&]<class Record>() {
     if constexpr (std::is_same_v<typename Record::Key, ExecutionId>) {
-      if (drawer<Record>().shelf.contains(id)) erase<Record>(id);
+      if (held<Record>(id)) erase<Record>(id);
     } else {
       std::vector<typename Record::Key> changed;
       for_each_dirty<Record>([&](const Slot<Record>& slot) {
@@ -65,7 +73,9 @@ void Unit::keep() {
   for (const auto route : reopened_now_) new_offers_[route] = std::numeric_limits<std::uint32_t>::max();
   reopened_now_.clear();
   for (const auto& saved : drawer<Execution>().journal) touched_executions_.push_back(saved.slot);
-  for_each_type<Records>([&]<class Record>() { drawer<Record>().journal.clear(); });
+  for_each_type<Records>([&]<class Record>() {
+    if (opened<Record>()) drawer<Record>().journal.clear();
+  });
   for (auto& [key, delta] : counts_now_) counts_[key] += delta;
   counts_now_.clear();
   purged_.insert(purged_now_.begin(), purged_now_.end());
@@ -77,6 +87,7 @@ void Unit::keep() {
 
 void Unit::undo() {
   for_each_type<Records>([&]<class Record>() {
+    if (!opened<Record>()) return;
     auto& journal = drawer<Record>().journal;
     for (auto it = journal.rbegin(); it != journal.rend(); ++it) {
       it->slot->dirty = it->was_dirty;
@@ -209,13 +220,12 @@ std::vector<ExecutionId> Unit::known_offers(std::int64_t route_id, std::uint32_t
 }
 
 std::map<std::int64_t, std::uint32_t> Unit::offers_left() const {
-  const auto& shelf = drawer<Execution>().shelf;
   std::map<std::int64_t, std::uint32_t> left;
   for (const auto& [route_id, book] : books_) {
     std::uint32_t untouched = 0;
     for (const auto& offer : book.known) {
-      const auto it = shelf.find(offer.execution_id);
-      if (it != shelf.end() && !it->second.dirty) ++untouched;
+      const auto* slot = held<Execution>(offer.execution_id);
+      if (slot && !slot->dirty) ++untouched;
     }
     const bool took = std::ranges::any_of(touched_executions_, [&](const Slot<Execution>* slot) {
       return offer_of(slot->stored.get(), route_id) && !offer_of(slot->current(), route_id);
@@ -227,9 +237,18 @@ std::map<std::int64_t, std::uint32_t> Unit::offers_left() const {
 
 bool Unit::has_changes() const {
   bool changed = !counts_.empty() || !purged_.empty() || trim_before_ms_;
-  for_each_type<Records>([&]<class Record>() { changed |= !drawer<Record>().dirty.empty(); });
+  for_each_type<Records>([&]<class Record>() { changed |= has_changed<Record>(); });
   for_each_type<Events>([&]<class Event>() { changed |= !std::get<EventList<Event>>(events_).empty(); });
   return changed;
+}
+
+std::size_t Unit::change_count() const {
+  std::size_t count = 0;
+  for_each_type<Records>([&]<class Record>() {
+    if (const auto* drawer = opened<Record>()) count += drawer->dirty.size();
+  });
+  for_each_type<Events>([&]<class Event>() { count += std::get<EventList<Event>>(events_).size(); });
+  return count;
 }
 
 }  // namespace flowfabric::core

@@ -78,8 +78,9 @@ struct Slot {
   const Record* current() const { return dirty ? changed.get() : stored.get(); }
 };
 
-// What a batch holds of one kind of record. Each kind has its drawer, reached by its place in `Records`: a
-// unit that named all of their types would be compiled anew by everybody who uses one of them.
+// What a batch holds of one kind of record. Each kind has its drawer, reached by its place in `Records` and
+// made when it is first opened: a unit that named all of their types would be compiled anew by everybody who
+// uses one of them, and most batches use few.
 struct AnyDrawer {
   virtual ~AnyDrawer() = default;
 };
@@ -294,12 +295,14 @@ class Unit {
   // This batch has changed some.
   template <class Record>
   bool has_changed() const {
-    return !drawer<Record>().dirty.empty();
+    const auto* drawer = opened<Record>();
+    return drawer && !drawer->dirty.empty();
   }
   // This batch has changed it before.
   template <class Record>
-  bool is_changed(const typename Record::Key& key) {
-    return slot_of<Record>(key).dirty;
+  bool is_changed(const typename Record::Key& key) const {
+    const auto* slot = held<Record>(key);
+    return slot && slot->dirty;
   }
 
   template <class Record>
@@ -412,7 +415,9 @@ class Unit {
   // Calls f(before, after) for every record the operation has changed so far; either may be null.
   template <class Record, class F>
   void for_each_touched(F&& f) const {
-    for (const auto& saved : drawer<Record>().journal) {
+    const auto* drawer = opened<Record>();
+    if (!drawer) return;
+    for (const auto& saved : drawer->journal) {
       f(saved.was_dirty ? saved.before.get() : saved.slot->stored.get(),
         static_cast<const Record*>(saved.slot->changed.get()));
     }
@@ -444,6 +449,11 @@ class Unit {
   // ---- for stores ----
 
   template <class Record>
+  bool wants() const {
+    const auto* drawer = opened<Record>();
+    return drawer && !drawer->wanted.empty();
+  }
+  template <class Record>
   std::vector<typename Record::Key>& wanted() {
     return drawer<Record>().wanted;
   }
@@ -453,9 +463,19 @@ class Unit {
     static_assert(is_shared<Record>);
     return drawer<Record>().locks;
   }
+  template <class Record>
+  bool wants_locks() const {
+    const auto* drawer = opened<Record>();
+    return drawer && !drawer->locks.empty();
+  }
   std::vector<OfferScan>& wanted_offers() { return wanted_offers_; }
   std::vector<std::string>& wanted_routes() { return wanted_routes_; }
 
+  template <class Question>
+  bool wants_answers() const {
+    const auto& answers = answers_[boost::mp11::mp_find<Questions, Question>::value];
+    return answers && !static_cast<const AnswerDrawer<Question>&>(*answers).wanted.empty();
+  }
   template <class Question>
   std::vector<Question>& wanted_answers() {
     return answers_to<Question>().wanted;
@@ -488,20 +508,21 @@ class Unit {
   // What the batch leaves under the key: a record, or nothing (null). Absent: it does not know.
   template <class Record>
   std::optional<std::shared_ptr<const Record>> left(const typename Record::Key& key) const {
-    const auto& shelf = drawer<Record>().shelf;
-    const auto it = shelf.find(key);
+    const auto* slot = held<Record>(key);
     if constexpr (is_owned<Record>) {
       const bool is_purged = !purged_.empty() && purged_.contains(owner_of(key));
-      if (is_purged && (it == shelf.end() || !it->second.dirty)) return nullptr;
+      if (is_purged && !(slot && slot->dirty)) return nullptr;
     }
-    if (it == shelf.end()) return std::nullopt;
-    return it->second.dirty ? it->second.changed : it->second.stored;
+    if (!slot) return std::nullopt;
+    return slot->dirty ? slot->changed : slot->stored;
   }
 
   // Calls f(slot) for every record the batch changed, in the order of first change.
   template <class Record, class F>
   void for_each_dirty(F&& f) const {
-    for (const Slot<Record>* slot : drawer<Record>().dirty) {
+    const auto* drawer = opened<Record>();
+    if (!drawer) return;
+    for (const Slot<Record>* slot : drawer->dirty) {
       if (slot->dirty) f(*slot);
     }
   }
@@ -533,22 +554,38 @@ class Unit {
   // something was taken.
   std::map<std::int64_t, std::uint32_t> offers_left() const;
   bool has_changes() const;
+  // How many records and events it will write, about.
+  std::size_t change_count() const;
 
  private:
   template <class Event>
   using EventList = std::vector<Event>;
 
+  static std::unique_ptr<AnyDrawer> make_drawer(std::size_t place);
+  static std::unique_ptr<AnyDrawer> make_answers(std::size_t place);
   template <class Record>
   Drawer<Record>& drawer() {
-    return static_cast<Drawer<Record>&>(*drawers_[boost::mp11::mp_find<Records, Record>::value]);
+    constexpr std::size_t place = boost::mp11::mp_find<Records, Record>::value;
+    if (!drawers_[place]) drawers_[place] = make_drawer(place);
+    return static_cast<Drawer<Record>&>(*drawers_[place]);
+  }
+  // Null: this batch has nothing of the kind.
+  template <class Record>
+  const Drawer<Record>* opened() const {
+    return static_cast<const Drawer<Record>*>(drawers_[boost::mp11::mp_find<Records, Record>::value].get());
   }
   template <class Record>
-  const Drawer<Record>& drawer() const {
-    return static_cast<const Drawer<Record>&>(*drawers_[boost::mp11::mp_find<Records, Record>::value]);
+  const Slot<Record>* held(const typename Record::Key& key) const {
+    const auto* drawer = opened<Record>();
+    if (!drawer) return nullptr;
+    const auto it = drawer->shelf.find(key);
+    return it == drawer->shelf.end() ? nullptr : &it->second;
   }
   template <class Question>
   AnswerDrawer<Question>& answers_to() {
-    return static_cast<AnswerDrawer<Question>&>(*answers_[boost::mp11::mp_find<Questions, Question>::value]);
+    constexpr std::size_t place = boost::mp11::mp_find<Questions, Question>::value;
+    if (!answers_[place]) answers_[place] = make_answers(place);
+    return static_cast<AnswerDrawer<Question>&>(*answers_[place]);
   }
 
   // What is known of one route's offers: all of them up to `horizon`, and those this batch made.

@@ -121,7 +121,6 @@ class Readers {
     Reading reading{*session, unit, (*session).begin(unit)};
     auto result = f(reading);
     (*session).rollback();
-    (*session).await_durable();
     session.is_whole();
     return result;
   }

@@ -5,35 +5,29 @@
 // was older is forgotten.
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <memory>
-#include <unordered_map>
 
 #include "core/unit.h"
 
 namespace flowfabric::store {
 
-template <class Record>
-class RecordCache {
+template <class Key, class Value>
+class Generations {
  public:
-  using Key = typename Record::Key;
-
-  using Shared = std::shared_ptr<const Record>;
-
-  Shared find(const Key& key) {
-    if (const auto it = young_.find(key); it != young_.end()) return it->second;
+  // Null: not kept. Good until the next call.
+  Value* find(const Key& key) {
+    if (const auto it = young_.find(key); it != young_.end()) return &it->second;
     const auto it = old_.find(key);
-    if (it == old_.end()) return nullptr;
-    Shared record = std::move(it->second);
-    put(key, record);
-    return record;
+    return it == old_.end() ? nullptr : &put(key, std::move(it->second));
   }
 
-  void put(const Key& key, Shared record) {
+  Value& put(const Key& key, Value value) {
     if (young_.size() >= kGeneration) {
       old_ = std::move(young_);
       young_.clear();
     }
-    young_.insert_or_assign(key, std::move(record));
+    return young_.insert_or_assign(key, std::move(value)).first->second;
   }
 
   void forget(const Key& key) {
@@ -43,9 +37,26 @@ class RecordCache {
 
  private:
   static constexpr std::size_t kGeneration = 8192;
-  using Map = std::unordered_map<Key, Shared, core::KeyHash<Key>>;
+  using Map = boost::unordered_flat_map<Key, Value, core::KeyHash<Key>>;
   Map young_;
   Map old_;
+};
+
+template <class Record>
+class RecordCache {
+ public:
+  using Key = typename Record::Key;
+  using Shared = std::shared_ptr<const Record>;
+
+  Shared find(const Key& key) {
+    const auto* kept = records_.find(key);
+    return kept ? *kept : nullptr;
+  }
+  void put(const Key& key, Shared record) { records_.put(key, std::move(record)); }
+  void forget(const Key& key) { records_.forget(key); }
+
+ private:
+  Generations<Key, Shared> records_;
 };
 
 }  // namespace flowfabric::store

@@ -165,11 +165,8 @@ class Session : public core::Loader {
   // which sees what this one has changed. When it throws, `settled` is not called. `others_wait`: there is
   // something to work out meanwhile.
   virtual void commit_behind(std::unique_ptr<core::Unit> unit, bool others_wait, Settled settled);
-  // Waits until a batch that begins now is soon committed: one that is formed later is larger, and larger
-  // ones cost less.
-  virtual void await_turn() {}
-  // What this session has read may not be durable yet, nor what it was given to commit: waits until it is,
-  // and until everybody has been told.
+  // What this session was given to commit may not be durable yet: waits until it is, until everybody has been
+  // told, and until others can read it.
   virtual void await_durable() {}
 
   // Round trips to a server so far.

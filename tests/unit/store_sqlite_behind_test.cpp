@@ -1,77 +1,14 @@
-// Batches of the SQLite store that are worked out while those before them are still being written.
-#include <gtest/gtest.h>
-
+// Batches of the SQLite store that are worked out, and told of, while those before them are not in the tables
+// yet.
 #include <future>
-#include <mutex>
 
-#include "engine/batch.h"
-#include "engine/dispatch.h"
-#include "store/sqlite/database.h"
-#include "store/sqlite/durable_mark.h"
-#include "support/temporary_folder.h"
+#include "store/sqlite/shown_mark.h"
+#include "store_sqlite_behind_fixture.h"
 
 namespace flowfabric::store::sqlite {
 namespace {
 
 using namespace std::chrono_literals;
-
-class CommitBehind : public testing::Test {
- protected:
-  CommitBehind() : store_(*open_store("sqlite:" + path_, {.now_ms = system_now_ms})) {
-    writer_ = store_->open_writer();
-  }
-
-  ~CommitBehind() override { writer_->await_durable(); }
-
-  // One operation as a batch of its own, handed over and not waited for.
-  template <class Request>
-  auto run(const Request& request) {
-    using Answer =
-        decltype(engine::apply(std::declval<core::Unit&>(), request, std::declval<core::Context&>()));
-    std::optional<Answer> answer;
-    std::vector<engine::Operation> operations(1);
-    operations[0].seed = ++seed_;
-    operations[0].run = [&](core::Unit& unit, core::Context& at) {
-      answer = engine::apply(unit, request, at);
-      return *answer ? engine::Outcome::keep : engine::Outcome::undo;
-    };
-    auto [result, unit] = engine::work_out(*writer_, operations, {});
-    EXPECT_FALSE(result.failure) << result.failure->to_string();
-    engine::commit(*writer_, std::move(unit), true, result, [this, number = seed_](const auto& failure) {
-      std::lock_guard lock(mutex_);
-      told_.emplace_back(number, failure ? std::optional(failure->error.code) : std::nullopt);
-    });
-    EXPECT_FALSE(result.failure) << result.failure->to_string();
-    return *std::move(answer);
-  }
-  CreateExecution task(const std::string& lane) {
-    Random random(100 + ++seed_);
-    return {.execution_id = ExecutionId{1, mint_uuid(1, random)}, .lane_id = lane, .execution_kind = "k"};
-  }
-  std::vector<ClaimedTask> claim() {
-    return *run(ClaimTasks{.worker_id = "w", .lanes = {"default"}, .max_tasks = 10});
-  }
-
-  // While it is held, nothing is written.
-  void hold() { other_.run("begin immediate"); }
-  void let_go() { other_.run("commit"); }
-  std::size_t told() {
-    std::lock_guard lock(mutex_);
-    return told_.size();
-  }
-  std::int64_t stored(const std::string& condition = "true") {
-    return other_.number("select count(*) from ff_exec_core where " + condition);
-  }
-
-  const tests::TemporaryFolder folder_;
-  const std::string path_{folder_.file("a.db")};
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<Session> writer_;
-  Connection other_{path_, Access::read_write, Durability::normal};
-  std::uint64_t seed_{0};
-  std::mutex mutex_;
-  std::vector<std::pair<std::uint64_t, std::optional<ErrorCode>>> told_;
-};
 
 TEST_F(CommitBehind, ABatchSeesWhatThoseBeforeItHaveChanged) {
   Random random(7);
@@ -93,7 +30,7 @@ TEST_F(CommitBehind, ABatchSeesWhatThoseBeforeItHaveChanged) {
   const auto second = claim();
   ASSERT_EQ(second.size(), 1u) << "along an edge that the database does not show yet";
   EXPECT_EQ(second[0].execution_kind, "b");
-  EXPECT_EQ(told(), 0u) << "nothing is durable yet";
+  EXPECT_TRUE(are_told(4)) << "it is durable all the same";
   EXPECT_EQ(stored(), 1);
   let_go();
   writer_->await_durable();
@@ -132,54 +69,114 @@ TEST_F(CommitBehind, AQuestionForAnIndexWaitsUntilItCanBeAnswered) {
   EXPECT_EQ(other_.number("select count(*) from ff_cancel_backlog_member"), 1);
 }
 
-TEST_F(CommitBehind, WhatRestsOnAFailedBatchIsNotStored) {
-  other_.run(
-      "create trigger bad before insert on ff_exec_core when new.lane_id='bad' begin select "
-      "raise(abort,'no'); "
-      "end");
+TEST_F(CommitBehind, AReadWaitsForWhatWasToldBefore) {
   hold();
-  ASSERT_TRUE(run(task("good")));
-  ASSERT_TRUE(run(task("bad")));
-  ASSERT_TRUE(run(task("good")));
+  ASSERT_TRUE(run(task("default")));
+  ASSERT_TRUE(are_told(1));
+  auto reader = store_->open_reader();
+  auto counted = std::async(std::launch::async, [&] {
+    core::Unit unit(*reader);
+    reader->begin(unit);
+    return reader->count_lane("default")[PublicState::waiting];
+  });
+  EXPECT_EQ(counted.wait_for(100ms), std::future_status::timeout) << "the tables do not show it yet";
+  let_go();
+  EXPECT_EQ(counted.get(), 1);
+}
+
+TEST_F(CommitBehind, WhatIsChangedAgainAndAgainIsWrittenOnce) {
+  other_.run("create table seen (what text)");
+  other_.run("create trigger see after update on ff_exec_core begin insert into seen values('update'); end");
+  other_.run(
+      "create trigger seeing after insert on ff_exec_core begin insert into seen values('insert'); end");
+  hold();
+  ASSERT_TRUE(run(task("default")));
+  // The writer holds the first by now, or takes it with the others.
+  std::this_thread::sleep_for(50ms);
+  ASSERT_TRUE(run(task("default")));
+  const auto both = claim();
+  ASSERT_EQ(both.size(), 2u);
+  for (const auto& each : both) {
+    ASSERT_TRUE(run(CompleteExecution{.execution_id = each.execution_id, .fence = each.fence}));
+  }
   let_go();
   writer_->await_durable();
-  ASSERT_EQ(told(), 3u);
-  EXPECT_TRUE(told_.back().second) << "it was worked out on top of what was not stored";
-  const auto before = stored();
-  EXPECT_LE(before, 1) << "the first at most";
-  EXPECT_EQ(stored("lane_id='bad'"), 0);
+  EXPECT_EQ(stored("public_state='completed'"), 2);
+  EXPECT_EQ(other_.number("select count(*) from seen where what='insert'"), 2);
+  EXPECT_LE(other_.number("select count(*) from seen where what='update'"), 1) << "of the first";
+}
 
+TEST_F(CommitBehind, WhatRestsOnAFailedBatchIsNotStored) {
+  ASSERT_TRUE(run(task("good")));
+  writer_->await_durable();
+  writer_.reset();
+  writer_ = store_->open_writer();
+  take_redo_log();
+  ASSERT_TRUE(run(task("lost")));
+  ASSERT_TRUE(are_told(2));
+  EXPECT_EQ(told_.back().second, ErrorCode::transport) << "nothing of it was stored";
+  give_redo_log();
   ASSERT_TRUE(run(task("good"))) << "and then it goes on";
   writer_->await_durable();
   EXPECT_FALSE(told_.back().second);
-  EXPECT_EQ(stored(), before + 1);
+  EXPECT_EQ(stored("lane_id='lost'"), 0);
+  EXPECT_EQ(stored(), 2);
 }
 
 TEST_F(CommitBehind, ABatchThatRestsOnAFailedOneIsNotBegun) {
-  other_.run("create trigger bad before insert on ff_exec_core begin select raise(abort,'no'); end");
-  hold();
-  ASSERT_TRUE(run(task("bad")));
+  take_redo_log();
+  ASSERT_TRUE(run(task("lost")));
   // Worked out before the failure, handed over after it.
   auto unit = std::make_unique<core::Unit>(*writer_);
-  writer_->begin(*unit);
-  let_go();
-  writer_->await_durable();
+  ASSERT_TRUE(are_told(1));
   try {
     writer_->commit_behind(std::move(unit), true, [](const auto&) { ADD_FAILURE() << "told of"; });
     ADD_FAILURE() << "accepted";
   } catch (const StoreFailure& failure) {
     EXPECT_EQ(failure.retry, Retry::now) << "the committer runs it again";
   }
+  give_redo_log();
 }
 
-TEST(DurableMark, WhoHasSeenACommitWaitsUntilItIsSettled) {
-  DurableMark mark;
+TEST_F(CommitBehind, WhatCannotBePutIntoTheTablesIsTriedAgain) {
+  other_.run(
+      "create trigger bad before insert on ff_exec_core when new.lane_id='bad' begin select "
+      "raise(abort,'no'); end");
+  ASSERT_TRUE(run(task("bad")));
+  ASSERT_TRUE(are_told(1));
+  EXPECT_FALSE(told_[0].second) << "it is durable";
+  const auto begin = [](Session& session) -> std::optional<ErrorCode> {
+    core::Unit unit(session);
+    try {
+      session.begin(unit);
+    } catch (const StoreFailure& failure) {
+      return failure.error.code;
+    }
+    return std::nullopt;
+  };
+  auto reader = store_->open_reader();
+  EXPECT_TRUE(begin(*reader)) << "nobody is shown less than was told";
+  EXPECT_TRUE(begin(*writer_)) << "and nothing new is accepted";
+  other_.run("drop trigger bad");
+  EXPECT_FALSE([&] {
+    for (int i = 0; i < 1000; ++i) {
+      if (!begin(*writer_)) return false;
+      std::this_thread::sleep_for(10ms);
+    }
+    return true;
+  }());
+  EXPECT_EQ(stored("lane_id='bad'"), 1);
+  EXPECT_FALSE(begin(*reader));
+}
+
+TEST(ShownMark, WhoReadsWaitsForWhatWasTold) {
+  ShownMark mark;
   mark.await();
-  mark.announce(2);
+  mark.told(2);
   auto reader = std::async(std::launch::async, [&] { mark.await(); });
-  mark.settle(1);
+  mark.shown(1);
   EXPECT_EQ(reader.wait_for(50ms), std::future_status::timeout) << "one is still on its way";
-  mark.settle(1);
+  mark.shown(2);
   EXPECT_EQ(reader.wait_for(10s), std::future_status::ready);
 }
 

@@ -44,6 +44,7 @@ class MemorySession final : public Session {
 
   void load(Unit& unit) override {
     for_each_type<Records>([&]<class Record>() {
+      if (!unit.wants<Record>()) return;
       for (const auto& key : std::exchange(unit.wanted<Record>(), {})) {
         const auto& table = database_->table<Record>();
         const auto it = table.find(key);
@@ -51,6 +52,7 @@ class MemorySession final : public Session {
       }
     });
     for_each_type<core::Questions>([&]<class Question>() {
+      if (!unit.wants_answers<Question>()) return;
       for (const auto& question : std::exchange(unit.wanted_answers<Question>(), {})) {
         unit.put_answer(question, answer(question));
       }

@@ -17,7 +17,6 @@ void PostgresSession::post_edges_from(Unit& unit) {
       "and (k.after is null or t.edge_id>k.after) order by t.edge_id limit k.most) as e "
       "order by k.asked,e.edge_id";
   auto questions = std::exchange(unit.wanted_answers<core::EdgesFrom>(), {});
-  if (questions.empty()) return;
   const auto array = [&]<class Field>(Parameters& parameters, auto get) {
     parameters.add_array<Field>(questions, [&](std::string& bytes, const core::EdgesFrom& question) {
       append_value(bytes, get(question));

@@ -82,6 +82,7 @@ void PostgresSession::post_wanted(Unit& unit) {
   for_each_type<Records>([&]<class Record>() { post_records<Record>(unit); });
   for_each_type<SharedRecords>([&]<class Record>() { post_locks<Record>(unit); });
   for_each_type<core::Questions>([&]<class Question>() {
+    if (!unit.wants_answers<Question>()) return;
     if constexpr (std::is_same_v<Question, core::EdgesFrom>) {
       post_edges_from(unit);
     } else {
@@ -106,7 +107,7 @@ bool PostgresSession::post_remembered(Unit& unit, const GroupKey& key) {
 template <class Record>
 void PostgresSession::post_records(Unit& unit) {
   using Key = typename Record::Key;
-  if (unit.wanted<Record>().empty()) return;
+  if (!unit.wants<Record>()) return;
   auto keys = std::exchange(unit.wanted<Record>(), {});
   make_distinct(keys);
   if constexpr (std::is_same_v<Record, Group>) {
@@ -143,7 +144,7 @@ void PostgresSession::post_records(Unit& unit) {
 template <class Record>
 void PostgresSession::post_locks(Unit& unit) {
   using Key = typename Record::Key;
-  if (unit.wanted_locks<Record>().empty()) return;
+  if (!unit.wants_locks<Record>()) return;
   auto keys = std::exchange(unit.wanted_locks<Record>(), {});
   make_distinct(keys);
   static const std::string sql = select_by_keys<Record>(Lock::update);

@@ -9,35 +9,55 @@
 
 namespace flowfabric::store::sqlite {
 
-// Values bound by reference must outlive the step; only JSON, made here, is copied.
-template <class T>
-void bind(sqlite3_stmt* statement, int index, const T& value) {
+// Gives a value to a sink as SQLite has it: null, integer, text or blob; JSON is made here, and is gone
+// afterwards.
+template <class T, class Sink>
+void give(const T& value, Sink&& sink) {
   if constexpr (is_optional<T>) {
     if (value)
-      bind(statement, index, *value);
+      give(*value, sink);
     else
-      sqlite3_bind_null(statement, index);
+      sink.null();
   } else if constexpr (is_typed_id<T>) {
-    bind(statement, index, value.uuid);
+    give(value.uuid, sink);
   } else if constexpr (std::is_same_v<T, Uuid>) {
-    sqlite3_bind_blob(statement, index, value.bytes.data(), 16, SQLITE_STATIC);
+    sink.blob({reinterpret_cast<const char*>(value.bytes.data()), 16});
   } else if constexpr (std::is_same_v<T, std::string>) {
-    sqlite3_bind_text(statement, index, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);
+    sink.text(value);
   } else if constexpr (std::is_same_v<T, Bytes>) {
-    sqlite3_bind_blob64(statement, index, value.data.data(), value.data.size(), SQLITE_STATIC);
+    sink.blob(value.data);
   } else if constexpr (std::is_enum_v<T>) {
-    const auto name = enum_name(value);
-    sqlite3_bind_text(statement, index, name.data(), static_cast<int>(name.size()), SQLITE_STATIC);
+    sink.text(enum_name(value));
   } else if constexpr (is_event_word<T>) {
-    const auto text = word_text(value);
-    sqlite3_bind_text(statement, index, text.data(), static_cast<int>(text.size()), SQLITE_STATIC);
+    sink.text(word_text(value));
   } else if constexpr (is_json<T>) {
-    const auto json = to_json(value);
-    sqlite3_bind_text(statement, index, json.data(), static_cast<int>(json.size()), SQLITE_TRANSIENT);
+    sink.json(to_json(value));
   } else {
     static_assert(std::is_integral_v<T>);
-    sqlite3_bind_int64(statement, index, static_cast<sqlite3_int64>(value));
+    sink.integer(static_cast<std::int64_t>(value));
   }
+}
+
+// Values bound by reference must outlive the step; only JSON is copied.
+struct Parameter {
+  sqlite3_stmt* statement;
+  int index;
+
+  void null() { sqlite3_bind_null(statement, index); }
+  void integer(std::int64_t value) { sqlite3_bind_int64(statement, index, value); }
+  void text(std::string_view value) {
+    sqlite3_bind_text(statement, index, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);
+  }
+  void blob(std::string_view value) {
+    sqlite3_bind_blob64(statement, index, value.data(), value.size(), SQLITE_STATIC);
+  }
+  void json(const std::string& value) {
+    sqlite3_bind_text(statement, index, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
+  }
+};
+template <class T>
+void bind(sqlite3_stmt* statement, int index, const T& value) {
+  give(value, Parameter{statement, index});
 }
 
 inline std::string_view text_of(sqlite3_stmt* statement, int column) {

@@ -465,7 +465,8 @@ const std::vector<Migration>& migrations() {
                                           {6, "streams", kStreamSchema},
                                           {7, "waitpoint ids", kWaitpointIdSchema},
                                           {8, "pauses", kPauseSchema},
-                                          {9, "keys by id", kByIdSchema}};
+                                          {9, "keys by id", kByIdSchema},
+                                          {10, "redo log", kRedoSchema}};
   return all;
 }
 

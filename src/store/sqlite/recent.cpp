@@ -1,5 +1,7 @@
 #include "store/sqlite/recent.h"
 
+#include <unordered_set>
+
 namespace flowfabric::store::sqlite {
 
 namespace {
@@ -32,6 +34,11 @@ bool is_worth_caching(const Record* record) {
   return true;
 }
 
+std::optional<core::Offer> offer_of(const Execution* execution) {
+  if (!execution || !execution->offer_order) return std::nullopt;
+  return core::Offer{*execution->offer_order, execution->key()};
+}
+
 }  // namespace
 
 void Recent::remember(const Unit& unit) {
@@ -50,39 +57,101 @@ void Recent::remember(const Unit& unit) {
       }
     });
   });
-}
-
-void Recent::add(std::shared_ptr<const Unit> unit) {
-  remember(*unit);
-  auto& batch = unwritten_.emplace_back();
-  unit->for_each_dirty<Edge>([&](const Slot<Edge>& slot) {
-    if (!slot.stored && slot.changed) batch.new_edges.emplace(slot.changed->upstream(), slot.key);
+  remember_edges(unit);
+  unit.for_each_dirty<Execution>([&](const Slot<Execution>& slot) {
+    const auto offer = offer_of(slot.changed.get());
+    if (!offer) return;
+    const auto route = routes_.find(slot.changed->route_id);
+    if (route == routes_.end()) return;
+    if (auto& taken = route->second.taken_up_to; taken && *offer <= *taken) taken.reset();
   });
-  batch.unit = std::move(unit);
 }
 
-void Recent::are_written_but(std::size_t count) {
-  while (unwritten_.size() > count) unwritten_.pop_front();
+// A flow that is new has no edges but those that are seen here.
+void Recent::remember_edges(const Unit& unit) {
+  std::unordered_set<FlowKey, core::KeyHash<FlowKey>> new_flows;
+  unit.for_each_dirty<Flow>([&](const Slot<Flow>& slot) {
+    if (!slot.stored) new_flows.insert(slot.key);
+  });
+  unit.for_each_dirty<Execution>([&](const Slot<Execution>& slot) {
+    const auto* execution = slot.changed.get();
+    if (!execution || execution->state.lifecycle_phase == LifecyclePhase::terminal) {
+      edges_.forget(slot.key);
+    } else if (!slot.stored && execution->flow_id &&
+               new_flows.contains({execution->partition_key, *execution->flow_id})) {
+      edges_.put(slot.key, {});
+    }
+  });
+  unit.for_each_dirty<Edge>([&](const Slot<Edge>& slot) {
+    if (slot.stored && slot.changed) return;
+    const auto upstream = (slot.changed ? slot.changed.get() : slot.stored.get())->upstream();
+    auto* edges = edges_.find(upstream);
+    if (edges && slot.changed)
+      edges->push_back(slot.key);
+    else if (edges)
+      edges_.forget(upstream);
+  });
+}
+
+void Recent::add(std::shared_ptr<const Unit> unit, std::uint64_t number) {
+  remember(*unit);
+  unit->for_each_dirty<Edge>([&](const Slot<Edge>& slot) {
+    if (!slot.stored && slot.changed) {
+      new_edges_.emplace(slot.changed->upstream(), std::pair(slot.key, number));
+    }
+  });
+  unit->for_each_dirty<Execution>([&](const Slot<Execution>& slot) {
+    if (const auto offer = offer_of(slot.stored.get())) {
+      routes_[slot.stored->route_id].new_offers.erase(*offer);
+    }
+    if (const auto offer = offer_of(slot.changed.get())) {
+      routes_[slot.changed->route_id].new_offers.insert_or_assign(*offer, number);
+    }
+  });
+  unwritten_.push_back({std::move(unit), number});
+}
+
+void Recent::are_written(std::uint64_t number) {
+  for (; !unwritten_.empty() && unwritten_.front().number <= number; unwritten_.pop_front()) {
+    const auto& [unit, written] = unwritten_.front();
+    unit->for_each_dirty<Edge>([&](const Slot<Edge>& slot) {
+      if (slot.stored || !slot.changed) return;
+      auto [it, end] = new_edges_.equal_range(slot.changed->upstream());
+      while (it != end) it = it->second.first == slot.key ? new_edges_.erase(it) : std::next(it);
+    });
+    unit->for_each_dirty<Execution>([&](const Slot<Execution>& slot) {
+      const auto offer = offer_of(slot.changed.get());
+      if (!offer) return;
+      auto& offers = routes_[slot.changed->route_id].new_offers;
+      // A later batch may have changed it, and offers it as well.
+      const auto it = offers.find(*offer);
+      if (it != offers.end() && it->second == written) offers.erase(it);
+    });
+  }
 }
 
 std::vector<EdgeKey> Recent::new_edges_from(const ExecutionId& upstream) const {
   std::vector<EdgeKey> edges;
-  for (const auto& batch : unwritten_) {
-    const auto [begin, end] = batch.new_edges.equal_range(upstream);
-    for (auto it = begin; it != end; ++it) edges.push_back(it->second);
-  }
+  const auto [begin, end] = new_edges_.equal_range(upstream);
+  for (auto it = begin; it != end; ++it) edges.push_back(it->second.first);
   return edges;
 }
 
-std::vector<std::shared_ptr<const Execution>> Recent::new_offers(std::int64_t route_id) const {
-  std::vector<std::shared_ptr<const Execution>> offered;
-  for (const auto& batch : unwritten_) {
-    batch.unit->for_each_dirty<Execution>([&](const Slot<Execution>& slot) {
-      const bool is_offered = slot.changed && slot.changed->offer_order && slot.changed->route_id == route_id;
-      if (is_offered) offered.push_back(slot.changed);
-    });
+std::vector<core::Offer> Recent::new_offers(const core::OfferScan& scan) const {
+  std::vector<core::Offer> offers;
+  const auto route = routes_.find(scan.route_id);
+  if (route == routes_.end()) return offers;
+  const auto& all = route->second.new_offers;
+  for (auto it = scan.after ? all.upper_bound(*scan.after) : all.begin();
+       it != all.end() && offers.size() < scan.limit; ++it) {
+    offers.push_back(it->first);
   }
-  return offered;
+  return offers;
+}
+
+std::optional<core::Offer> Recent::taken_up_to(std::int64_t route_id) const {
+  const auto route = routes_.find(route_id);
+  return route == routes_.end() ? std::nullopt : route->second.taken_up_to;
 }
 
 }  // namespace flowfabric::store::sqlite

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -26,11 +27,12 @@ class Recent {
     return std::nullopt;
   }
 
-  // This batch is about to be written; what it has changed is how things are from now on.
-  void add(std::shared_ptr<const core::Unit> unit);
+  // This batch will be written; what it has changed is how things are from now on.
+  void add(std::shared_ptr<const core::Unit> unit, std::uint64_t number);
+  // This one was written.
   void remember(const core::Unit& unit);
-  // All but the latest `count` are written.
-  void are_written_but(std::size_t count);
+  // Those up to this one are written.
+  void are_written(std::uint64_t number);
 
   // Something may not be in the database yet.
   bool is_ahead() const { return !unwritten_.empty(); }
@@ -39,10 +41,16 @@ class Recent {
     return std::ranges::any_of(unwritten_,
                                [](const auto& batch) { return batch.unit->template has_changed<Record>(); });
   }
-  // Edges that are not.
+  // All edges of a member that was submitted with its flow lately. Null: the database knows, but for those
+  // that are not in it yet.
+  const std::vector<EdgeKey>* edges_from(const ExecutionId& upstream) { return edges_.find(upstream); }
   std::vector<EdgeKey> new_edges_from(const ExecutionId& upstream) const;
-  // Executions that were offered on the route lately, as they were then.
-  std::vector<std::shared_ptr<const Execution>> new_offers(std::int64_t route_id) const;
+  // The best that are offered on the route and may not be.
+  std::vector<core::Offer> new_offers(const core::OfferScan& scan) const;
+
+  // What the database offers up to there was taken: a scan need not look at it again and again.
+  std::optional<core::Offer> taken_up_to(std::int64_t route_id) const;
+  void is_taken(std::int64_t route_id, const core::Offer& offer) { routes_[route_id].taken_up_to = offer; }
 
  private:
   template <class Record>
@@ -50,12 +58,22 @@ class Recent {
     return std::get<RecordCache<Record>>(caches_);
   }
 
+  void remember_edges(const core::Unit& unit);
+
   boost::mp11::mp_rename<boost::mp11::mp_transform<RecordCache, Records>, std::tuple> caches_;
+  Generations<ExecutionId, std::vector<EdgeKey>> edges_;
   struct Unwritten {
     std::shared_ptr<const core::Unit> unit;
-    std::unordered_multimap<ExecutionId, EdgeKey> new_edges;  // by upstream
+    std::uint64_t number;
   };
   std::deque<Unwritten> unwritten_;  // oldest first
+  // What they have made, and the number of the batch that did.
+  std::unordered_multimap<ExecutionId, std::pair<EdgeKey, std::uint64_t>> new_edges_;  // by upstream
+  struct OnRoute {
+    std::map<core::Offer, std::uint64_t> new_offers;
+    std::optional<core::Offer> taken_up_to;
+  };
+  std::unordered_map<std::int64_t, OnRoute> routes_;
 };
 
 }  // namespace flowfabric::store::sqlite

@@ -20,6 +20,7 @@ extern const char* const kStreamSchema;
 extern const char* const kWaitpointIdSchema;
 extern const char* const kPauseSchema;
 extern const char* const kByIdSchema;
+extern const char* const kRedoSchema;
 
 // Refuses a file of another program before anything touches it.
 void check_file(const std::string& path);

@@ -16,6 +16,7 @@ void SqliteSession::begin_reading() {
 }
 
 std::int64_t SqliteSession::begin(Unit& unit) {
+  if (!recent_) settings_.shown->await();
   begin_reading();
   load(unit);
   return now_ms();
@@ -49,13 +50,14 @@ std::shared_ptr<const Record> SqliteSession::find(const typename Record::Key& ke
 
 template <class Record>
 void SqliteSession::load_wanted(Unit& unit) {
-  if (unit.wanted<Record>().empty()) return;
+  if (!unit.wants<Record>()) return;
   for (const auto& key : std::exchange(unit.wanted<Record>(), {})) unit.put<Record>(key, find<Record>(key));
 }
 
 void SqliteSession::load(Unit& unit) {
   for_each_type<Records>([&]<class Record>() { load_wanted<Record>(unit); });
   for_each_type<core::Questions>([&]<class Question>() {
+    if (!unit.wants_answers<Question>()) return;
     for (const auto& question : std::exchange(unit.wanted_answers<Question>(), {})) {
       if constexpr (!std::is_same_v<Question, core::EdgesFrom>) see_everything();
       unit.put_answer(question, answer(question));
@@ -97,9 +99,8 @@ std::vector<Offer> SqliteSession::read_offers(const OfferScan& scan) {
   return offers;
 }
 
-std::vector<std::shared_ptr<const Execution>> SqliteSession::find_offers(OfferScan scan) {
+std::vector<std::shared_ptr<const Execution>> SqliteSession::find_offers(const OfferScan& scan) {
   const bool is_ahead = recent_ && recent_->is_ahead();
-  const auto after = scan.after;
   std::map<Offer, std::shared_ptr<const Execution>> found;
   const auto add_if_it_stands = [&](const Offer& offer) {
     auto execution = find<Execution>(offer.execution_id);
@@ -108,24 +109,28 @@ std::vector<std::shared_ptr<const Execution>> SqliteSession::find_offers(OfferSc
     if (stands) found.emplace(offer, std::move(execution));
     return stands;
   };
+  auto stored = scan;
+  const auto taken = is_ahead ? recent_->taken_up_to(scan.route_id) : std::nullopt;
+  bool all_taken = is_ahead && (!scan.after || (taken && *scan.after <= *taken));
+  if (all_taken && taken) stored.after = taken;
   for (bool is_exhausted = false; !is_exhausted && found.size() < scan.limit;) {
-    const auto offers = read_offers(scan);
+    const auto offers = read_offers(stored);
     for (const auto& offer : offers) {
+      const bool stands = add_if_it_stands(offer);
+      all_taken &= !stands;
+      if (all_taken) recent_->is_taken(scan.route_id, offer);
       // It may have been taken since.
-      if (add_if_it_stands(offer) || is_ahead) continue;
+      if (stands || is_ahead) continue;
       throw StoreFailure{{ErrorCode::corruption,
                           settings_.path + ": an index offers " + offer.execution_id.to_string() +
                               ", which is not there or is not offered",
                           "The file is damaged. Restore it from a backup."}};
     }
     is_exhausted = offers.size() < scan.limit;
-    if (!offers.empty()) scan.after = offers.back();
+    if (!offers.empty()) stored.after = offers.back();
   }
   if (is_ahead) {
-    for (const auto& execution : recent_->new_offers(scan.route_id)) {
-      const Offer offer{*execution->offer_order, execution->key()};
-      if (!after || offer > *after) add_if_it_stands(offer);
-    }
+    for (const auto& offer : recent_->new_offers(scan)) add_if_it_stands(offer);
   }
   std::vector<std::shared_ptr<const Execution>> offered;
   for (auto& [offer, execution] : found) {

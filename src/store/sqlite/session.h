@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "store/sqlite/durable_mark.h"
 #include "store/sqlite/mapping.h"
 #include "store/sqlite/recent.h"
+#include "store/sqlite/shown_mark.h"
 #include "store/store.h"
 
 namespace flowfabric::store::sqlite {
@@ -14,7 +14,7 @@ struct SessionSettings {
   std::string path;
   Durability durability{};
   std::function<std::int64_t()> now_ms;
-  std::shared_ptr<DurableMark> durable;
+  std::shared_ptr<ShownMark> shown;
 };
 
 class SqliteSession : public Session {
@@ -27,7 +27,6 @@ class SqliteSession : public Session {
   // It only reads.
   void commit(core::Unit& unit) override;
   void rollback() noexcept override;
-  void await_durable() override { settings_.durable->await(); }
 
   std::vector<DueKey> due(std::int64_t now_ms, std::size_t limit) override;
   std::optional<std::int64_t> next_due() override;
@@ -77,7 +76,7 @@ class SqliteSession : public Session {
   template <class Record>
   void load_wanted(core::Unit& unit);
   std::vector<core::Offer> read_offers(const core::OfferScan& scan);
-  std::vector<std::shared_ptr<const Execution>> find_offers(core::OfferScan scan);
+  std::vector<std::shared_ptr<const Execution>> find_offers(const core::OfferScan& scan);
   template <class Record>
   static std::vector<Record> rows(Statement& query) {
     const ResetAfterUse reset(query);

@@ -20,13 +20,16 @@ std::vector<EdgeKey> SqliteSession::edges_by(const std::string& column, const Ex
 
 // Asked whenever a member of a flow ends: so it is answered without waiting for what is being written.
 std::vector<EdgeKey> SqliteSession::answer(const core::EdgesFrom& question) {
-  auto keys = edges_by("upstream_eid", question.upstream, question);
-  if (!recent_) return keys;
-  const auto stored = keys.size();
-  for (const auto& key : recent_->new_edges_from(question.upstream)) {
-    if (!question.after || key.edge_id > *question.after) keys.push_back(key);
+  if (!recent_) return edges_by("upstream_eid", question.upstream, question);
+  const auto* all = recent_->edges_from(question.upstream);
+  auto keys = all ? *all : edges_by("upstream_eid", question.upstream, question);
+  if (!all) {
+    const auto added = recent_->new_edges_from(question.upstream);
+    keys.insert(keys.end(), added.begin(), added.end());
   }
-  if (keys.size() == stored) return keys;
+  if (question.after) {
+    std::erase_if(keys, [&](const EdgeKey& key) { return key.edge_id <= *question.after; });
+  }
   std::ranges::sort(keys);
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   if (keys.size() > question.limit) keys.resize(question.limit);

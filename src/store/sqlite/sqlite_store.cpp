@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "store/sqlite/process_lock.h"
+#include "store/sqlite/redo_replay.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/writing_session.h"
 
@@ -61,11 +62,11 @@ Result<Opened> prepare(const StoreUrl& url, const StoreOptions& options) {
   if (!durability) return std::unexpected(durability.error());
   try {
     sqlite::check_file(url.path);
-    Opened opened{
-        .lock = std::make_unique<sqlite::ProcessLock>(url.path),
-        .settings = {url.path, *durability, options.now_ms, std::make_shared<sqlite::DurableMark>()},
-        .migrations = {}};
+    Opened opened{.lock = std::make_unique<sqlite::ProcessLock>(url.path),
+                  .settings = {url.path, *durability, options.now_ms, std::make_shared<sqlite::ShownMark>()},
+                  .migrations = {}};
     sqlite::Connection connection(url.path, Access::read_write, *durability);
+    sqlite::replay_redo_log(connection);
     opened.migrations = sqlite::migrate(connection, options);
     return opened;
   } catch (const StoreFailure& failure) {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cerrno>
 #include <cstring>
 
@@ -22,13 +23,11 @@ constexpr int kForcedCheckpointPages = 2 * kCheckpointPages;
 constexpr int kMoreMeanwhile = kCheckpointPages / 4;
 // Distinct sets of changed columns are few; a runaway would only cost memory, so it is cut off.
 constexpr std::size_t kMaxStatements = 256;
-constexpr int kTrimmedPerStep = 1000;
 constexpr const char* kUnknown = " It is not known whether this call was stored; repeating it is safe.";
 
 }  // namespace
 
-Writer::Writer(std::string path, Durability durability, std::shared_ptr<DurableMark> durable)
-    : path_(std::move(path)), durability_(durability), durable_(std::move(durable)) {
+Writer::Writer(std::string path, Durability durability) : path_(std::move(path)), durability_(durability) {
   connect();
 }
 
@@ -43,17 +42,28 @@ void Writer::connect() {
   statements_ = {};
   connection_.reset();
   auto connection = std::make_unique<Connection>(path_, Access::read_write, durability_);
-  for_each_type<Events>([&]<class Event>() {
-    log<Event>().last_id = connection->number(std::string("select max(event_id) from ") + Event::table);
-  });
-  if (log_file_ >= 0) close(log_file_);
-  log_file_ = open((path_ + "-wal").c_str(), O_RDONLY | O_CLOEXEC);
-  if (log_file_ < 0) {
-    throw StoreFailure{{ErrorCode::transport, path_ + "-wal: " + std::strerror(errno),
-                        "The database's log cannot be opened. Check the permissions of its folder."}};
+  applied_ = static_cast<std::uint64_t>(connection->number("select applied from ff_redo"));
+  log_id_ = static_cast<std::uint64_t>(connection->number("select log_id from ff_redo"));
+  {
+    std::lock_guard lock(log_file_mutex_);
+    if (log_file_ >= 0) close(log_file_);
+    log_file_ = open((path_ + "-wal").c_str(), O_RDONLY | O_CLOEXEC);
+    if (log_file_ < 0) {
+      throw StoreFailure{{ErrorCode::transport, path_ + "-wal: " + std::strerror(errno),
+                          "The database's log cannot be opened. Check the permissions of its folder."}};
+    }
   }
   connection_ = std::move(connection);
   next_checkpoint_pages_ = kCheckpointPages;
+}
+
+EventNumbers Writer::last_events() {
+  if (!connection_) connect();
+  EventNumbers last{};
+  for_each_type<Events>([&]<class Event>() {
+    last[event_index<Event>] = connection_->number(std::string("select max(event_id) from ") + Event::table);
+  });
+  return last;
 }
 
 void Writer::keep_log_bounded() {
@@ -85,36 +95,53 @@ void Writer::shorten_log() {
   shortening_ = Shortening::done;
 }
 
-void Writer::write(const std::vector<const Unit*>& units) {
-  std::vector<std::int64_t> numbered;  // how far events were, by family
-  bool is_announced = false;
-  const auto announce = [&] {
-    if (!std::exchange(is_announced, true)) durable_->announce(units.size());
-  };
+// `write` says whether to commit.
+template <class Write>
+bool Writer::in_transaction(Write write) {
   try {
     if (!connection_) connect();
-    for_each_type<Events>([&]<class Event>() { numbered.push_back(log<Event>().last_id); });
     keep_log_bounded();
     statement("begin immediate").run();
-    for (const auto* unit : units) write_all(*unit);
-    announce();
-    commit();
+    if (write()) return true;
+    statement("rollback").run();
+    return false;
   } catch (...) {
-    announce();
     if (connection_ && connection_->in_transaction()) {
       sqlite3_exec(connection_->get(), "rollback", nullptr, nullptr, nullptr);
-    }
-    if (!numbered.empty()) {
-      auto last_id = numbered.begin();
-      for_each_type<Events>([&]<class Event>() { log<Event>().last_id = *last_id++; });
     }
     throw;
   }
 }
 
-void Writer::commit() {
+void Writer::write(const Unit& unit, const EventNumbers& last_events) {
+  in_transaction([&] {
+    write_alone(unit, last_events);
+    commit(false);
+    return true;
+  });
+}
+
+bool Writer::write_logged(std::span<const Worked> batches, const std::function<bool()>& may_commit) {
+  if (!connection_) connect();
+  while (!batches.empty() && batches.front().number <= applied_) batches = batches.subspan(1);
+  if (batches.empty()) return true;
+  return in_transaction([&] {
+    write_all(batches);
+    const auto last = batches.back().number;
+    auto& applied = statement("update ff_redo set applied=?1");
+    bind(applied.get(), 1, last);
+    applied.run();
+    if (!may_commit()) return false;
+    commit(true);
+    applied_ = last;
+    return true;
+  });
+}
+
+void Writer::commit(bool is_logged) {
   try {
-    const CommitsUnsynced unsynced(connection_->get());
+    std::optional<CommitsUnsynced> unsynced;
+    if (is_logged) unsynced.emplace(connection_->get());
     statement("commit").run();
   } catch (StoreFailure& failure) {
     const bool full = sqlite3_errcode(connection_->get()) == SQLITE_FULL;
@@ -130,7 +157,7 @@ void Writer::commit() {
 }
 
 void Writer::sync() {
-  if (durability_ != Durability::full) return;
+  std::lock_guard lock(log_file_mutex_);
   int code = 0;
   do {
     code = fdatasync(log_file_);
@@ -160,96 +187,113 @@ void Writer::insert(const Record& record) {
 }
 
 template <class Record>
-void Writer::update(const Slot<Record>& slot) {
-  const auto columns = changed_columns(*slot.stored, *slot.changed);
-  if (columns.none()) return;
-  auto& update = by_columns<Record>(table<Record>().updates, columns, update_statement<Record>);
-  bind_columns(update.get(), bind_all(update.get(), 1, slot.key), *slot.changed, columns);
-  update.run();
-}
-
-template <class Record>
-void Writer::write(const Slot<Record>& slot, bool is_stored) {
-  if (is_stored && slot.changed) return update(slot);
-  if (slot.changed) {
-    insert(*slot.changed);
-  } else if (is_stored) {
-    static const std::string sql =
-        std::string("delete from ") + Record::table + " where " + key_condition<Record>();
-    auto& erase = statement(sql);
-    bind_all(erase.get(), 1, slot.key);
+void Writer::write(const Change<Record>& change) {
+  if (change.stored && change.changed) {
+    const auto columns = changed_columns(*change.stored, *change.changed);
+    if (columns.none()) return;
+    auto& update = by_columns<Record>(table<Record>().updates, columns, update_statement<Record>);
+    bind_columns(update.get(), bind_all(update.get(), 1, change.key), *change.changed, columns);
+    update.run();
+  } else if (change.changed) {
+    insert(*change.changed);
+  } else if (change.stored) {
+    auto& erase = statement(erase_statement<Record>());
+    bind_all(erase.get(), 1, change.key);
     erase.run();
   }
 }
 
+// A record that several batches have changed goes from what the first of them found to what the last one
+// left.
+template <class Record>
+void Writer::write_merged(std::span<const Worked> batches) {
+  using Key = typename Record::Key;
+  std::vector<Change<Record>> changes;
+  boost::unordered_flat_map<Key, std::size_t, core::KeyHash<Key>> places;
+  for (const auto& batch : batches) {
+    batch.unit->for_each_dirty<Record>([&](const Slot<Record>& slot) {
+      const auto [place, is_first] = places.try_emplace(slot.key, changes.size());
+      if (is_first)
+        changes.push_back({slot.key, slot.stored.get(), slot.changed.get()});
+      else
+        changes[place->second].changed = slot.changed.get();
+    });
+  }
+  for (const auto& change : changes) write(change);
+}
+
 template <class Event>
-void Writer::append(const std::vector<Event>& events) {
-  auto& id = log<Event>().last_id;
-  for (const auto& event : events) {
+void Writer::append(const Unit& unit, const EventNumbers& last_events) {
+  auto& inserts = std::get<EventLog<Event>>(logs_).inserts;
+  auto id = last_events[event_index<Event>];
+  for (const auto& event : unit.appended<Event>()) {
     const auto columns = columns_with_value(event);
-    auto& insert = by_columns<Event>(log<Event>().inserts, columns, insert_statement<Event>);
+    auto& insert = by_columns<Event>(inserts, columns, insert_statement<Event>);
     bind_columns(insert.get(), 1, event, columns);
     bind(insert.get(), 1, ++id);  // the store numbers events
     insert.run();
   }
-}
-
-// All rows of an execution: its key is the beginning of theirs.
-template <class Record>
-void Writer::purge(const ExecutionId& id) {
-  static const std::string sql =
-      std::string("delete from ") + Record::table + " where partition_key=?1 and execution_id=?2";
-  auto& erase = statement(sql);
-  bind_all(erase.get(), 1, id);
-  erase.run();
-}
-
-template <class Event>
-void Writer::trim(std::int64_t before_ms) {
-  // The oldest, up to the first that is to be kept: times may go back where ids do not, and a log has no
-  // holes. The newest row stays: it is where the numbering goes on.
-  static const std::string table = Event::table;
-  static const std::string sql =
-      "delete from " + table + " where event_id in (select event_id from " + table +
-      " where event_id<?2 order by event_id limit ?3) and event_id<coalesce((select min(event_id) from "
-      "(select event_id,occurred_at_ms from " +
-      table + " order by event_id limit ?3) where occurred_at_ms>=?1),?2)";
-  auto& trim = statement(sql);
-  bind(trim.get(), 1, before_ms);
-  bind(trim.get(), 2, log<Event>().last_id);
+  if (!unit.trim_before_ms()) return;
+  auto& trim = statement(trim_statement<Event>());
+  bind(trim.get(), 1, *unit.trim_before_ms());
+  bind(trim.get(), 2, id);
   bind(trim.get(), 3, kTrimmedPerStep);
   trim.run();
 }
 
-void Writer::drop_frames(const StreamKey& stream, std::uint64_t count) {
-  auto& drop = statement(
-      "delete from ff_stream_frame where rowid in (select rowid from ff_stream_frame "
-      "where partition_key=?1 and execution_id=?2 and attempt_index=?3 order by frame_ms,frame_seq limit "
-      "?4)");
-  bind(drop.get(), bind_all(drop.get(), 1, stream), count);
-  drop.run();
-}
-
-void Writer::write_all(const Unit& unit) {
-  for (const auto& id : unit.purged()) {
-    for_each_type<OwnedRecords>([&]<class Record>() { purge<Record>(id); });
-  }
-  for_each_type<Records>([&]<class Record>() {
-    unit.for_each_dirty<Record>([&](const Slot<Record>& slot) { write(slot, unit.is_stored(slot)); });
-  });
-  for (const auto& [stream, count] : unit.dropped_frames()) drop_frames(stream, count);
-  for_each_type<Events>([&]<class Event>() {
-    append(unit.appended<Event>());
-    if (unit.trim_before_ms()) trim<Event>(*unit.trim_before_ms());
-  });
-  for (const auto& [key, delta] : unit.count_deltas()) {
+void Writer::count(const std::map<LaneCountKey, std::int64_t>& deltas) {
+  for (const auto& [key, delta] : deltas) {
     if (delta == 0) continue;
-    static const std::string sql =
-        "insert into ff_lane_count values(?1,?2,?3) "
-        "on conflict do update set executions=executions+excluded.executions";
-    auto& count = statement(sql);
+    auto& count = statement(kCount);
     bind(count.get(), bind_all(count.get(), 1, key), delta);
     count.run();
+  }
+}
+
+void Writer::write_alone(const Unit& unit, const EventNumbers& last_events) {
+  for (const auto& id : unit.purged()) {
+    for_each_type<OwnedRecords>([&]<class Record>() {
+      auto& erase = statement(purge_statement<Record>());
+      bind_all(erase.get(), 1, id);
+      erase.run();
+    });
+  }
+  for_each_type<Records>([&]<class Record>() {
+    unit.for_each_dirty<Record>([&](const Slot<Record>& slot) {
+      const auto* stored = unit.is_stored(slot) ? slot.stored.get() : nullptr;
+      write(Change<Record>{slot.key, stored, slot.changed.get()});
+    });
+  });
+  for (const auto& [stream, count] : unit.dropped_frames()) {
+    auto& drop = statement(kDropFrames);
+    bind(drop.get(), bind_all(drop.get(), 1, stream), count);
+    drop.run();
+  }
+  for_each_type<Events>([&]<class Event>() { append<Event>(unit, last_events); });
+  count(unit.count_deltas());
+}
+
+// What removes unseen rows is written by itself, between those before it and those after it.
+void Writer::write_all(std::span<const Worked> batches) {
+  while (!batches.empty()) {
+    const auto removes = [](const Worked& batch) {
+      return !batch.unit->purged().empty() || !batch.unit->dropped_frames().empty();
+    };
+    const auto end = std::ranges::find_if(batches, removes);
+    const auto run = batches.first(static_cast<std::size_t>(end - batches.begin()));
+    if (run.size() < 2) {
+      write_alone(*batches.front().unit, batches.front().last_events);
+      batches = batches.subspan(1);
+      continue;
+    }
+    for_each_type<Records>([&]<class Record>() { write_merged<Record>(run); });
+    std::map<LaneCountKey, std::int64_t> counts;
+    for (const auto& batch : run) {
+      for_each_type<Events>([&]<class Event>() { append<Event>(*batch.unit, batch.last_events); });
+      for (const auto& [key, delta] : batch.unit->count_deltas()) counts[key] += delta;
+    }
+    count(counts);
+    batches = batches.subspan(run.size());
   }
 }
 

@@ -2,34 +2,41 @@
 
 #include <algorithm>
 
+#include "store/sqlite/redo_unit.h"
+
 namespace flowfabric::store::sqlite {
 
 namespace {
 
+using namespace std::chrono_literals;
 using core::Unit;
 
 // Whoever is told takes its time: what is worked out meanwhile must not pile up.
-constexpr std::size_t kMostBehind = 8;
-// What was worked out while the writer was busy is written together: larger commits cost less.
-constexpr std::size_t kMostToWrite = 4;
+constexpr std::size_t kMostUntold = 8;
+// How far the tables may be behind. The more, the more is written once instead of several times; and the
+// longer reads wait.
+const std::size_t kMostUnwrittenChanges =
+    std::getenv("FF_LAG") ? std::strtoul(std::getenv("FF_LAG"), nullptr, 10) : 8192;
+constexpr std::size_t kMostUnwritten = 64;
+constexpr auto kTryAgainAfter = 100ms;
 
 const StoreFailure kRestsOnFailure{{ErrorCode::unavailable, "a call before this one could not be stored",
                                     "The disk reported trouble. Nothing of this call was stored; repeat it."},
                                    Retry::now};
 
-StoreFailure not_known_after(const StoreFailure& failure) {
-  return {{ErrorCode::unavailable, failure.error.detail,
-           "A call before this one could not be stored. It is not known whether this one was; repeating it "
-           "is safe."}};
-}
-
 }  // namespace
 
 WritingSession::WritingSession(SessionSettings settings)
-    : SqliteSession(settings), writer_(settings.path, settings.durability, settings.durable) {
+    : SqliteSession(settings),
+      writer_(settings.path, settings.durability),
+      redo_(settings.path, writer_.log_id(), settings.durability),
+      handed_over_(writer_.applied()),
+      durable_(handed_over_),
+      written_(handed_over_) {
   recent_ = &known_;
+  log_thread_ = std::thread([this] { log_loop(); });
   write_thread_ = std::thread([this] { write_loop(); });
-  sync_thread_ = std::thread([this] { sync_loop(); });
+  tidy_thread_ = std::thread([this] { tidy_loop(); });
 }
 
 WritingSession::~WritingSession() {
@@ -37,47 +44,88 @@ WritingSession::~WritingSession() {
     std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  moved_.notify_all();
+  for (auto* waiting : {&for_logger_, &for_writer_, &for_tidier_}) waiting->notify_all();
+  log_thread_.join();
+  for_writer_.notify_all();  // there is nothing to wait for any more
   write_thread_.join();
-  sync_thread_.join();
+  tidy_thread_.join();
+  // What could not be written stays in the redo log.
+  if (!unwritten_.empty()) return;
+  try {
+    writer_.sync();
+    redo_.remove();
+  } catch (const StoreFailure&) {
+  }
+}
+
+// ---- the caller ----
+
+void WritingSession::throw_trouble() const {
+  if (has_failed_) throw kRestsOnFailure;
+  if (held_up_) throw *held_up_;
+}
+
+// Goes on from what is durable.
+void WritingSession::recover(std::unique_lock<std::mutex>& lock) {
+  for_caller_.wait(lock, [&] { return held_up_ || (untold_.empty() && unwritten_.empty()); });
+  if (held_up_) throw *held_up_;
+  writer_.sync();
+  redo_.start_over();
+  handed_over_ = durable_ = written_;
+  known_ = {};
+  last_events_.reset();
+  has_failed_ = false;
 }
 
 std::int64_t WritingSession::begin(Unit& unit) {
-  std::size_t to_write = 0;
-  bool had_failed = false;
+  std::uint64_t written = 0;
   {
     std::unique_lock lock(mutex_);
-    if (has_failed_) moved_.wait(lock, [&] { return behind_.empty(); });
-    had_failed = std::exchange(has_failed_, false);
-    if (had_failed) trouble_.reset();
-    to_write = to_write_;
+    if (has_failed_) recover(lock);
+    if (held_up_) throw *held_up_;
+    written = written_;
   }
-  if (had_failed) known_ = {};
-  known_.are_written_but(to_write);
+  known_.are_written(written);
   return SqliteSession::begin(unit);
 }
 
 void WritingSession::see_everything() {
   if (!known_.is_ahead()) return;
+  std::uint64_t written = 0;
   {
     std::unique_lock lock(mutex_);
-    moved_.wait(lock, [&] { return to_write_ == 0; });
-    if (has_failed_) throw kRestsOnFailure;
+    for_caller_.wait(lock, [&] { return unwritten_.empty() || has_failed_ || held_up_; });
+    throw_trouble();
+    written = written_;
   }
-  known_.are_written_but(0);
+  known_.are_written(written);
   begin_reading();
 }
 
+EventNumbers& WritingSession::last_events() {
+  if (!last_events_) last_events_ = writer_.last_events();
+  return *last_events_;
+}
+
+namespace {
+
+void count_events(EventNumbers& last, const Unit& unit) {
+  for_each_type<Events>([&]<class Event>() {
+    last[event_index<Event>] += static_cast<std::int64_t>(unit.appended<Event>().size());
+  });
+}
+
+}  // namespace
+
 void WritingSession::write_at_once(const Unit& unit) {
   try {
-    writer_.write({&unit});
-    writer_.sync();
+    writer_.write(unit, last_events());
   } catch (...) {
-    settings().durable->settle(1);
     known_ = {};
+    last_events_.reset();
     throw;
   }
-  settings().durable->settle(1);
+  count_events(*last_events_, unit);
   known_.remember(unit);
 }
 
@@ -86,7 +134,7 @@ void WritingSession::commit(Unit& unit) {
   await_durable();
   {
     std::lock_guard lock(mutex_);
-    if (has_failed_) throw kRestsOnFailure;
+    throw_trouble();
   }
   write_at_once(unit);
 }
@@ -96,19 +144,29 @@ void WritingSession::commit_behind(std::unique_ptr<Unit> unit, bool others_wait,
   const bool has_changes = unit->has_changes();
   {
     std::unique_lock lock(mutex_);
-    moved_.wait(lock, [&] {
-      const bool has_room = behind_.size() < kMostBehind && (!has_changes || to_write_ < kMostToWrite);
-      return has_failed_ || has_room;
+    for_caller_.wait(lock, [&] {
+      const bool has_room = untold_.size() < kMostUntold && unwritten_.size() < kMostUnwritten &&
+                            unwritten_changes_ < kMostUnwrittenChanges;
+      return has_failed_ || held_up_ || has_room;
     });
-    if (has_failed_) throw kRestsOnFailure;
-    const bool is_alone = behind_.empty() && !(has_changes && others_wait);
+    throw_trouble();
+    const bool is_alone = untold_.empty() && (!has_changes || (unwritten_.empty() && !others_wait));
     if (!is_alone) {
-      const std::shared_ptr<const Unit> shared = std::move(unit);
-      behind_.emplace_back(shared, std::move(settled), has_changes, !has_changes);
-      if (has_changes) ++to_write_;
+      Worked batch{std::move(unit), {}, 0};
+      if (has_changes) {
+        // Nobody else uses the connection while there is nothing to write.
+        batch.last_events = last_events();
+        count_events(*last_events_, *batch.unit);
+        batch.number = ++handed_over_;
+        unwritten_.push_back(batch);
+        unwritten_changes_ += batch.unit->change_count();
+      }
+      untold_.emplace_back(batch, std::move(settled));
       lock.unlock();
-      moved_.notify_all();
-      if (has_changes) known_.add(shared);
+      for_logger_.notify_one();
+      if (!has_changes) return;
+      for_writer_.notify_one();
+      known_.add(batch.unit, batch.number);
       return;
     }
   }
@@ -118,86 +176,145 @@ void WritingSession::commit_behind(std::unique_ptr<Unit> unit, bool others_wait,
 
 void WritingSession::await_durable() {
   std::unique_lock lock(mutex_);
-  moved_.wait(lock, [&] { return behind_.empty(); });
+  for_caller_.wait(lock, [&] { return untold_.empty() && (unwritten_.empty() || held_up_); });
 }
 
-void WritingSession::write_loop() {
+// ---- the logger ----
+
+void WritingSession::log_loop() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    moved_.wait(lock, [&] { return stopping_ || to_write_ > 0; });
-    if (to_write_ == 0) return;
-    std::vector<Behind*> batches;
-    std::vector<const Unit*> units;
-    for (auto& batch : behind_) {
-      if (batch.is_written) continue;
-      batches.push_back(&batch);
-      units.push_back(batch.unit.get());
+    for_logger_.wait(lock, [&] { return stopping_ || !untold_.empty(); });
+    if (untold_.empty()) return;
+    // A deque's elements stay where they are while others are added at its end.
+    std::vector<Untold*> batches;
+    for (auto& batch : untold_) batches.push_back(&batch);
+    lock.unlock();
+    make_durable(batches);
+    lock.lock();
+    untold_.erase(untold_.begin(), untold_.begin() + static_cast<std::ptrdiff_t>(batches.size()));
+    for_caller_.notify_all();
+  }
+}
+
+void WritingSession::make_durable(const std::vector<Untold*>& batches) {
+  std::optional<StoreFailure> failure;
+  {
+    std::lock_guard lock(mutex_);
+    if (has_failed_) failure = kRestsOnFailure;
+  }
+  std::uint64_t last = 0;
+  try {
+    for (const auto* each : batches) {
+      const auto& [unit, last_events, number] = each->batch;
+      if (number == 0 || failure) continue;
+      redo_.add(number, [&](RedoEntry& entry) { write_down(*unit, last_events, entry); });
+      last = number;
+    }
+    if (last > 0) redo_.sync();
+  } catch (const StoreFailure& thrown) {
+    failure = thrown;
+  }
+  if (failure || last > 0) {
+    std::lock_guard lock(mutex_);
+    if (failure) {
+      has_failed_ = true;
+      // Whatever was handed over since rests on it.
+      for (; !unwritten_.empty() && unwritten_.back().number > durable_; unwritten_.pop_back()) {
+        unwritten_changes_ -= unwritten_.back().unit->change_count();
+      }
+    } else {
+      durable_ = last;
+      settings().shown->told(last);
+    }
+    for_writer_.notify_one();
+    if (failure) for_caller_.notify_all();
+  }
+  for (auto* each : batches) {
+    each->settled(failure);
+    *each = {};
+  }
+}
+
+// ---- the writer ----
+
+void WritingSession::write_loop() {
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      for_writer_.wait(lock, [&] { return !unwritten_.empty() || (stopping_ && untold_.empty()); });
+      if (unwritten_.empty()) return;
     }
     std::optional<StoreFailure> failure;
-    if (has_failed_) failure = kRestsOnFailure;
-    lock.unlock();
     try {
-      if (failure)
-        settings().durable->announce(units.size());
-      else
-        writer_.write(units);
+      write_some();
     } catch (const StoreFailure& thrown) {
       failure = thrown;
     } catch (const std::exception& thrown) {
       failure = StoreFailure{{ErrorCode::unavailable, thrown.what(),
-                              "The batch could not be written; nothing was changed. Repeat the call."}};
+                              "What was stored cannot be put into the tables. Repeat the call later."}};
     }
-    lock.lock();
-    has_failed_ |= failure.has_value();
-    for (auto* batch : batches) {
-      batch->failure = failure;
-      batch->is_written = true;
-    }
-    to_write_ -= batches.size();
-    moved_.notify_all();
+    std::unique_lock lock(mutex_);
+    held_up_ = failure;
+    for_caller_.notify_all();
+    if (!failure) continue;
+    settings().shown->held_up(*failure);
+    if (for_writer_.wait_for(lock, kTryAgainAfter, [&] { return stopping_; })) return;
   }
 }
 
-void WritingSession::sync_loop() {
+void WritingSession::write_some() {
+  std::vector<Worked> batches;
+  {
+    std::lock_guard lock(mutex_);
+    batches.assign(unwritten_.begin(), unwritten_.end());
+  }
+  if (batches.empty()) return;
+  const auto last = batches.back().number;
+  const bool are_written = writer_.write_logged(batches, [&] {
+    std::unique_lock lock(mutex_);
+    for_writer_.wait(lock, [&] { return durable_ >= last || has_failed_; });
+    return durable_ >= last;
+  });
+  // Some of them turned out not to be durable, and are gone.
+  if (!are_written) return;
+  {
+    std::lock_guard lock(mutex_);
+    for (; !unwritten_.empty() && unwritten_.front().number <= last; unwritten_.pop_front()) {
+      unwritten_changes_ -= unwritten_.front().unit->change_count();
+    }
+    written_ = last;
+  }
+  settings().shown->shown(last);
+  for_tidier_.notify_one();
+}
+
+// ---- the tidier ----
+
+bool WritingSession::may_tidy() const {
+  const auto unsafe = redo_.wants_safe();
+  return writer_.wants_shorter_log() || (unsafe > 0 && unsafe <= written_);
+}
+
+void WritingSession::tidy_loop() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    moved_.wait(lock, [&] { return behind_.empty() ? stopping_ : behind_.front().is_written; });
-    if (behind_.empty()) return;
-    // A deque's elements stay where they are while others are added at its end.
-    std::vector<Behind*> batches;
-    for (auto& batch : behind_) {
-      if (!batch.is_written) break;
-      batches.push_back(&batch);
-    }
+    for_tidier_.wait(lock, [&] { return stopping_ || may_tidy(); });
+    if (stopping_) return;
+    const auto written = written_;
     lock.unlock();
-    settle(batches);
-    writer_.shorten_log();
-    lock.lock();
-    behind_.erase(behind_.begin(), behind_.begin() + static_cast<std::ptrdiff_t>(batches.size()));
-    moved_.notify_all();
-  }
-}
-
-void WritingSession::settle(const std::vector<Behind*>& batches) {
-  const auto changes = std::ranges::count_if(batches, &Behind::has_changes);
-  std::optional<StoreFailure> unsynced;
-  if (changes > 0 && !trouble_) {
     try {
-      writer_.sync();
-    } catch (const StoreFailure& failure) {
-      unsynced = failure;
-      std::lock_guard lock(mutex_);
-      has_failed_ = true;
+      writer_.shorten_log();
+      if (redo_.wants_safe() > 0) {
+        writer_.sync();
+        redo_.is_safe(written);
+      }
+      lock.lock();
+    } catch (const StoreFailure&) {
+      // The redo log goes on in the file it has, and its own syncs will tell.
+      lock.lock();
+      for_tidier_.wait_for(lock, kTryAgainAfter, [&] { return stopping_; });
     }
-  }
-  settings().durable->settle(static_cast<std::uint64_t>(changes));
-  for (auto* batch : batches) {
-    auto failure = unsynced ? unsynced : std::move(batch->failure);
-    if (!failure && trouble_) failure = not_known_after(*trouble_);
-    if (failure) trouble_ = failure;
-    batch->settled(failure);
-    batch->settled = nullptr;
-    batch->unit.reset();
   }
 }
 

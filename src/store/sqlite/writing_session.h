@@ -1,12 +1,18 @@
-// The session of the one writer. Batches pass through three threads:
+// The session of the one writer. A busy engine's batches pass through three threads:
 //
-//     caller: work out batch 4  │  writer: write batches 2, 3  │  syncer: make batch 1 durable, and tell
+//     caller: work out batch 9  │  logger: make batch 8 durable, and tell  │  writer: batches 1 to 7 into
+//     tables
 //
-// What batches 2 and 3 have changed is in memory (`Recent`), so that batch 4 can be worked out on top of it
-// although the database does not show it yet. A question that only an index can answer waits until it does.
-// When a batch cannot be written, or not be made durable, all that was worked out on top of it is discarded.
+// What is not in the tables yet is in memory (`Recent`), so that batch 9 can be worked out on top of it. A
+// question that only an index can answer waits until it is there, and so do reads. The writer takes all that
+// has come meanwhile as one transaction; what was changed several times is written once. It may fall behind
+// by so much and no more.
 //
-// With nothing else to do, the caller does it all by itself: that saves an idle engine two changes of thread.
+// A batch that cannot be made durable is refused, with all that was worked out on top of it. What is durable
+// and cannot be put into the tables (the disk is full) is tried again and again, and nothing new is accepted.
+//
+// A fourth thread moves long logs into the database. With nothing else to do, the caller writes its batch
+// into the tables itself, durably.
 #pragma once
 
 #include <condition_variable>
@@ -14,6 +20,7 @@
 #include <mutex>
 #include <thread>
 
+#include "store/sqlite/redo_log.h"
 #include "store/sqlite/session.h"
 #include "store/sqlite/writer.h"
 
@@ -30,33 +37,47 @@ class WritingSession final : public SqliteSession {
   void await_durable() override;
 
  private:
-  // A batch that was worked out, until it was told of.
-  struct Behind {
-    std::shared_ptr<const core::Unit> unit;
+  // A batch that was handed over, until it was told of. Without a number: it has changed nothing.
+  struct Untold {
+    Worked batch;
     Settled settled;
-    bool has_changes{};
-    bool is_written{};
-    std::optional<StoreFailure> failure{};
   };
 
   void see_everything() override;
+  void throw_trouble() const;
+  void recover(std::unique_lock<std::mutex>& lock);
+  EventNumbers& last_events();
   void write_at_once(const core::Unit& unit);
+  void log_loop();
+  void make_durable(const std::vector<Untold*>& batches);
   void write_loop();
-  void sync_loop();
-  void settle(const std::vector<Behind*>& batches);
+  void write_some();
+  void tidy_loop();
+  bool may_tidy() const;
 
   Writer writer_;
+  RedoLog redo_;
   Recent known_;
+  std::optional<EventNumbers> last_events_;  // absent: as the database has it
 
   std::mutex mutex_;
-  std::condition_variable moved_;
-  std::deque<Behind> behind_;
-  std::size_t to_write_{0};  // of them
-  bool has_failed_{false};   // what is worked out now rests on something that was not stored
+  // Whom a change of the following may concern.
+  std::condition_variable for_caller_;
+  std::condition_variable for_logger_;
+  std::condition_variable for_writer_;
+  std::condition_variable for_tidier_;
+  std::deque<Untold> untold_;
+  std::deque<Worked> unwritten_;
+  std::size_t unwritten_changes_{0};
+  std::uint64_t handed_over_;  // the number of the last batch
+  std::uint64_t durable_;
+  std::uint64_t written_;
+  bool has_failed_{false};               // what is worked out now rests on what was not made durable
+  std::optional<StoreFailure> held_up_;  // why the tables cannot be written
   bool stopping_{false};
-  std::optional<StoreFailure> trouble_;  // of the batch told of last, while what follows rests on it
+  std::thread log_thread_;
   std::thread write_thread_;
-  std::thread sync_thread_;
+  std::thread tidy_thread_;
 };
 
 }  // namespace flowfabric::store::sqlite
