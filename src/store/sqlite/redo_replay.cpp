@@ -155,7 +155,7 @@ void run_missing(Connection& connection, const std::vector<Entry>& entries, std:
       replay.look_at(entry, is_missing);
       if (is_missing) last = entry.number;
     }
-    connection.run("update ff_redo set applied=" + std::to_string(last));
+    connection.run("update ff_redo set applied=" + std::to_string(last) + " where id=1");
     connection.run("commit");
   } catch (...) {
     sqlite3_exec(connection.get(), "rollback", nullptr, nullptr, nullptr);
@@ -175,9 +175,9 @@ void replay_redo_log(Connection& connection) {
   if (files.empty()) return;
   const bool is_known = connection.number("select count(*) from sqlite_schema where name='ff_redo'") > 0;
   const auto log_id =
-      is_known ? static_cast<std::uint64_t>(connection.number("select log_id from ff_redo")) : 0;
+      is_known ? static_cast<std::uint64_t>(connection.number("select log_id from ff_redo where id=1")) : 0;
   const auto applied =
-      is_known ? static_cast<std::uint64_t>(connection.number("select applied from ff_redo")) : 0;
+      is_known ? static_cast<std::uint64_t>(connection.number("select applied from ff_redo where id=1")) : 0;
   std::vector<Entry> entries;
   for (auto& file : files) {
     std::ranges::copy(entries_of(file, log_id), std::back_inserter(entries));

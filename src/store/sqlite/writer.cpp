@@ -42,8 +42,8 @@ void Writer::connect() {
   statements_ = {};
   connection_.reset();
   auto connection = std::make_unique<Connection>(path_, Access::read_write, durability_);
-  applied_ = static_cast<std::uint64_t>(connection->number("select applied from ff_redo"));
-  log_id_ = static_cast<std::uint64_t>(connection->number("select log_id from ff_redo"));
+  applied_ = static_cast<std::uint64_t>(connection->number("select applied from ff_redo where id=1"));
+  log_id_ = static_cast<std::uint64_t>(connection->number("select log_id from ff_redo where id=1"));
   {
     std::lock_guard lock(log_file_mutex_);
     if (log_file_ >= 0) close(log_file_);
@@ -128,7 +128,7 @@ bool Writer::write_logged(std::span<const Worked> batches, const std::function<b
   return in_transaction([&] {
     write_all(batches);
     const auto last = batches.back().number;
-    auto& applied = statement("update ff_redo set applied=?1");
+    auto& applied = statement("update ff_redo set applied=?1 where id=1");
     bind(applied.get(), 1, last);
     applied.run();
     if (!may_commit()) return false;

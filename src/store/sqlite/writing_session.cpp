@@ -15,8 +15,7 @@ using core::Unit;
 constexpr std::size_t kMostUntold = 8;
 // How far the tables may be behind. The more, the more is written once instead of several times; and the
 // longer reads wait.
-const std::size_t kMostUnwrittenChanges =
-    std::getenv("FF_LAG") ? std::strtoul(std::getenv("FF_LAG"), nullptr, 10) : 8192;
+constexpr std::size_t kMostUnwrittenChanges = 16384;
 constexpr std::size_t kMostUnwritten = 64;
 constexpr auto kTryAgainAfter = 100ms;
 
