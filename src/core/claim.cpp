@@ -307,6 +307,22 @@ void want_for(Unit& unit, const ClaimTasks& request) {
   for (const auto route : served) unit.want_offers(route, read_ahead(served.size(), request.max_tasks));
 }
 
+void want_for_taking(Unit& unit, const Execution& execution, const PartitionCounts& partitions) {
+  const auto key = execution.key();
+  unit.want<ExecutionSpec>(key);
+  if (execution.flow_id) unit.want<Flow>({key.partition, *execution.flow_id});
+  for (const auto& id : split_ids<BudgetId>(execution.budget_ids)) {
+    unit.want<Budget>({partition_of(id.uuid, partitions.budget), id});
+  }
+  if (const auto& id = execution.quota_policy_id) {
+    const auto partition = partition_of(id->uuid, partitions.quota);
+    unit.want<QuotaPolicy>({partition, *id});
+    unit.want<QuotaAdmission>({partition, *id, key.partition, key.uuid});
+  }
+  if (SuspensionId::parse(execution.attempt.attempt_suspension))
+    unit.want<Suspension>({key.partition, key.uuid});
+}
+
 Result<std::vector<ClaimedTask>> claim(Unit& unit, const ClaimTasks& request, Context& at) {
   const auto scope = check_claim(request);
   if (!scope) return std::unexpected(scope.error());

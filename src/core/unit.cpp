@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/claim.h"
+
 namespace flowfabric::core {
 
 namespace {
@@ -146,20 +148,7 @@ void Unit::put_offers(const OfferScan& scan, std::vector<std::shared_ptr<const E
     const Offer offer{*row->offer_order, row->key()};
     book.horizon = book.horizon ? std::max(*book.horizon, offer) : offer;
     book.known.insert(offer);
-    // Whoever takes it will need what was submitted, and will look at its flow.
-    want<ExecutionSpec>(offer.execution_id);
-    if (row->flow_id) want<Flow>({row->partition_key, *row->flow_id});
-    for (const auto& id : split_ids<BudgetId>(row->budget_ids)) {
-      want<Budget>({partition_of(id.uuid, partitions_.budget), id});
-    }
-    if (const auto& id = row->quota_policy_id) {
-      const auto partition = partition_of(id->uuid, partitions_.quota);
-      want<QuotaPolicy>({partition, *id});
-      want<QuotaAdmission>({partition, *id, row->partition_key, row->execution_id});
-    }
-    if (SuspensionId::parse(row->attempt.attempt_suspension)) {
-      want<Suspension>({row->partition_key, row->execution_id});
-    }
+    want_for_taking(*this, *row, partitions_);
     put<Execution>(offer.execution_id, std::move(row));
   }
 }

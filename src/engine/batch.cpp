@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <unordered_set>
+#include <utility>
 
+#include "core/claim.h"
 #include "core/invariants.h"
 
 namespace flowfabric::engine {
@@ -19,6 +22,8 @@ namespace {
 // An operation that still meets unloaded records after this many rounds is following a chain that no batch
 // should wait for.
 constexpr int kMaxRounds = 64;
+// Of claims that join a batch: everybody in it waits with them.
+constexpr int kRoundsOfJoined = 3;
 
 class BatchRun {
  public:
@@ -46,17 +51,37 @@ class BatchRun {
     // A store that loads on the spot needs no list; and then trouble with a record is trouble of the one
     // operation that asked for it.
     if (session_.loads_instantly()) return;
-    for (auto& operation : operations_) {
-      if (operation.want) operation.want(unit_);
+    want_from(0);
+  }
+
+  void want_from(std::size_t first) {
+    for (auto i = first; i < operations_.size(); ++i) {
+      if (operations_[i].want) operations_[i].want(unit_);
     }
   }
 
   void run_from(std::size_t first) {
     result_.refusals.resize(operations_.size(), nullptr);
-    std::vector<std::size_t> todo(operations_.size() - first);
-    std::iota(todo.begin(), todo.end(), first);
+    std::vector<std::size_t> all(operations_.size() - first);
+    std::iota(all.begin(), all.end(), first);
     // Claims come last: what the others offer is then taken in the same commit, and written once.
-    std::ranges::stable_partition(todo, [&](std::size_t index) { return !operations_[index].claim; });
+    const auto claims =
+        std::ranges::stable_partition(all, [&](std::size_t index) { return !operations_[index].claim; });
+    run_all({all.begin(), claims.begin()});
+    if (claims.empty()) return;
+    fetch_for_taking();
+    run_all({claims.begin(), claims.end()});
+  }
+
+  // Everything that claims need of what this batch offers, where they would ask for it one by one.
+  void fetch_for_taking() {
+    if (session_.loads_instantly()) return;
+    for_each_offered(
+        [&](const Execution& execution) { core::want_for_taking(unit_, execution, settings_.partitions); });
+    load_more();
+  }
+
+  void run_all(std::vector<std::size_t> todo) {
     for (int round = 0; !todo.empty(); ++round) {
       std::vector<std::size_t> again;
       std::unordered_set<std::size_t> held_up;
@@ -75,12 +100,14 @@ class BatchRun {
         }
         return;
       }
-      if (!again.empty()) {
-        session_.load(unit_);
-        now_ms_ = std::max(now_ms_, session_.time_of_load().value_or(now_ms_));
-      }
+      if (!again.empty()) load_more();
       todo.swap(again);
     }
+  }
+
+  void load_more() {
+    session_.load(unit_);
+    now_ms_ = std::max(now_ms_, session_.time_of_load().value_or(now_ms_));
   }
 
   // False: it met a record that is not loaded, and has to run again.
@@ -126,22 +153,94 @@ class BatchRun {
     if (session_.has_other_writers()) {
       for (const auto& [route_id, count] : unit_.offers_left()) offers.try_emplace(route_id, count);
     }
-    for (const auto& [route_id, count] : offers) unit_.want<Route>({route_id});
+    const auto remembered = remembered_routes();
+    for (const auto& [route_id, count] : offers) {
+      if (!remembered.contains(route_id)) unit_.want<Route>({route_id});
+    }
     session_.load(unit_);
     for (const auto& [route_id, count] : offers) {
-      result_.effects.offers.emplace_back(*unit_.find<Route>({route_id}), count);
+      const auto it = remembered.find(route_id);
+      auto route = it == remembered.end() ? *unit_.find<Route>({route_id}) : it->second;
+      route.next_due_at_ms.reset();  // may have changed since it was remembered, and says nothing to claims
+      result_.effects.offers.emplace_back(std::move(route), count);
     }
+  }
+
+  // Those of new offers, as an earlier batch saw them.
+  std::map<std::int64_t, Route> remembered_routes() const {
+    std::map<std::int64_t, Route> found;
+    for_each_offered([&](const Execution& execution) {
+      if (found.contains(execution.route_id)) return;
+      const auto* routes = unit_.remembered_routes(execution.lane_id);
+      if (!routes) return;
+      const auto it = std::ranges::find(*routes, execution.route_id, &Route::route_id);
+      if (it != routes->end()) found[it->route_id] = *it;
+    });
+    return found;
+  }
+
+  // What this batch offers, and nobody in it has taken.
+  template <class F>
+  void for_each_offered(F&& f) const {
+    unit_.for_each_dirty<Execution>([&](const core::Slot<Execution>& slot) {
+      const bool was_offered = slot.stored && slot.stored->offer_order;
+      if (slot.changed && slot.changed->offer_order && !was_offered) f(*slot.changed);
+    });
+  }
+  std::map<std::int64_t, std::uint32_t> count_offered() const {
+    std::map<std::int64_t, std::uint32_t> counts;
+    for_each_offered([&](const Execution& execution) { ++counts[execution.route_id]; });
+    return counts;
   }
 
   // Work is then offered and taken in one commit: the worker has it sooner, and it is written once.
   void let_waiting_claims_join() {
-    const bool waits_to_load = !session_.loads_instantly();  // and everybody in the batch with it
-    if (!take_waiting_ || waits_to_load || result_.effects.offers.empty()) return;
+    if (!take_waiting_ || result_.effects.offers.empty()) return;
+    if (!session_.loads_instantly()) return let_waiting_claims_take_what_is_here();
     auto claims = take_waiting_(result_.effects.offers);
     if (claims.empty()) return;
     const auto first = operations_.size();
     std::ranges::move(claims, std::back_inserter(operations_));
     run_from(first);
+  }
+
+  // Everybody in the batch would wait for a scan. But claims that wait have found nothing when they began to,
+  // and whoever has offered anything since wakes others for it: so they look at what this batch offers only.
+  void let_waiting_claims_take_what_is_here() {
+    auto& offers = result_.effects.offers;
+    const auto offered = count_offered();
+    Offers here;
+    for (const auto& [route, count] : offers) {
+      const auto it = offered.find(route.route_id);
+      if (it != offered.end()) here.emplace_back(route, it->second);
+    }
+    auto claims = take_waiting_(here);
+    if (claims.empty()) return;
+    const auto first = operations_.size();
+    std::ranges::move(claims, std::back_inserter(operations_));
+    result_.refusals.resize(operations_.size(), nullptr);
+    std::vector<std::size_t> todo(operations_.size() - first);
+    std::iota(todo.begin(), todo.end(), first);
+    want_from(first);
+    // One that needs still more goes on waiting, and is woken for what is left.
+    for (int round = 0; round < kRoundsOfJoined && !todo.empty(); ++round) {
+      offer_nothing_unseen();
+      fetch_for_taking();
+      std::erase_if(todo, [&](std::size_t index) { return run_one(index); });
+    }
+    auto left = count_offered();
+    for (auto& [route, count] : offers) {
+      const auto it = offered.find(route.route_id);
+      if (it != offered.end()) count -= it->second - left[route.route_id];
+    }
+    std::erase_if(offers, [](const auto& offer) { return offer.second == 0; });
+  }
+
+  // On routes that this batch has not looked at, its own offers are all there is.
+  void offer_nothing_unseen() {
+    for (const auto& scan : std::exchange(unit_.wanted_offers(), {})) {
+      if (!scan.after) unit_.put_offers(scan, {});
+    }
   }
 
   void note_effects() {

@@ -249,7 +249,8 @@ void Committer::answer(Run& run) {
     const auto& result = run.result;
     const Error* refusal = result.failure ? &*result.failure : result.refusals[i];
     // What a waiting claim joined has failed, which is no answer to the claim.
-    if (std::exchange(operation.joined, false) && result.failure) {
+    if (operation.joined && result.failure) {
+      operation.joined = false;
       again.push_back(std::move(operation));
       continue;
     }

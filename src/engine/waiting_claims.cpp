@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "core/claim.h"
 
@@ -29,11 +30,13 @@ bool WaitingClaims::missed_something(const Operation& claim, const core::WorkerS
 WaitingClaims::Parked WaitingClaims::park(Operation& operation, std::uint64_t since_wakeup) {
   auto scope = core::check_claim(*operation.claim);
   const auto until = operation.wait_until;
+  const bool has_waited = std::exchange(operation.joined, false);  // and found nothing: it keeps its place
   {
     std::lock_guard lock(mutex_);
     if (!scope || waiting_.size() >= limit_) return Parked::no_room;
     if (missed_something(operation, *scope, since_wakeup)) return Parked::run_again;
-    waiting_.push_back({std::move(operation), *std::move(scope)});
+    waiting_.insert(has_waited ? waiting_.begin() : waiting_.end(),
+                    {std::move(operation), *std::move(scope)});
   }
   parked_(until);
   return Parked::yes;

@@ -20,7 +20,7 @@ Codes refused(ErrorCode code) {
 class CommitterTest : public testing::Test {
  protected:
   void start(EngineOptions options = {}) {
-    auto store = store::open_store("memory:", {});
+    auto store = store::open_store(url_, {});
     store_ = *std::move(store);
     waiting_ = std::make_unique<WaitingClaims>(options.max_waiting_claims, [](SteadyTime) {});
     committer_ =
@@ -48,6 +48,7 @@ class CommitterTest : public testing::Test {
     return counts.contains(PublicState::waiting) ? counts.at(PublicState::waiting) : 0;
   }
 
+  std::string url_{"memory:"};
   std::shared_ptr<Gate> gate_{std::make_shared<Gate>()};
   Answers answers_;
   std::unique_ptr<store::Store> store_;
@@ -242,13 +243,19 @@ TEST_F(CommitterTest, EveryOperationIsAnsweredExactlyOnce) {
 
 // ---- waiting claims ----
 
-class WaitingClaimsTest : public CommitterTest {
+// On stores that load on the spot, and on those that will not be asked for each record.
+class WaitingClaimsTest : public CommitterTest, public testing::WithParamInterface<const char*> {
  protected:
+  void SetUp() override { url_ = GetParam(); }
+
   // A claim that waits for an hour.
-  void claim(int number) {
+  void claim(
+      int number, std::function<void(core::Unit&)> first = [](core::Unit&) {}) {
     auto operation = numbered(answers_, number);
-    operation.run = [this, number](core::Unit& unit, core::Context& at) {
+    operation.want = [](core::Unit& unit) { core::want_for(unit, ClaimTasks{.worker_id = "w"}); };
+    operation.run = [this, number, first](core::Unit& unit, core::Context& at) {
       answers_.ran(number);
+      first(unit);
       const auto tasks = core::claim(unit, ClaimTasks{.worker_id = "w"}, at);
       found_[number] = tasks ? tasks->size() : 0;
       return tasks ? Outcome::keep : Outcome::undo;
@@ -278,7 +285,7 @@ class WaitingClaimsTest : public CommitterTest {
   std::map<int, std::size_t> found_;  // by claim; touched by the committer only, read after its answer
 };
 
-TEST_F(WaitingClaimsTest, AClaimWaitsAndIsWokenByWork) {
+TEST_P(WaitingClaimsTest, AClaimWaitsAndIsWokenByWork) {
   start();
   gate_->open();
   claim(1);
@@ -289,7 +296,7 @@ TEST_F(WaitingClaimsTest, AClaimWaitsAndIsWokenByWork) {
   EXPECT_EQ(found_[1], 1u);
 }
 
-TEST_F(WaitingClaimsTest, AClaimTakesWorkInTheCommitThatOffersIt) {
+TEST_P(WaitingClaimsTest, AClaimTakesWorkInTheCommitThatOffersIt) {
   start();
   gate_->open();
   claim(1);
@@ -301,7 +308,30 @@ TEST_F(WaitingClaimsTest, AClaimTakesWorkInTheCommitThatOffersIt) {
   EXPECT_EQ(committed_, before + 1);
 }
 
-TEST_F(WaitingClaimsTest, AClaimGoesOnWaitingWhenWhatItJoinedHasFailed) {
+TEST_P(WaitingClaimsTest, AClaimTakesWhatItsOwnBatchOffers) {
+  start();
+  submit_and_hold(1);
+  claim(2);
+  create(3);  // has not said what it needs
+  gate_->open();
+  EXPECT_EQ(fate(2), kDone);
+  EXPECT_EQ(found_[2], 1u);
+  EXPECT_EQ(committed_, 2);
+}
+
+TEST_P(WaitingClaimsTest, AClaimThatNeedsMoreThanItsBatchHasIsWokenByIt) {
+  start();
+  gate_->open();
+  claim(1, [](core::Unit& unit) {
+    for (const auto* each : {"one", "after", "the", "other"}) unit.find<Worker>({"", each});
+  });
+  wait_until_parked(1);
+  create(2);
+  EXPECT_EQ(fate(1), kDone);
+  EXPECT_EQ(found_[1], 1u);
+}
+
+TEST_P(WaitingClaimsTest, AClaimGoesOnWaitingWhenWhatItJoinedHasFailed) {
   start();
   gate_->open();
   claim(1);
@@ -316,7 +346,7 @@ TEST_F(WaitingClaimsTest, AClaimGoesOnWaitingWhenWhatItJoinedHasFailed) {
   EXPECT_EQ(found_[1], 1u);
 }
 
-TEST_F(WaitingClaimsTest, BeyondTheBoundAClaimIsAnsweredEmptyAtOnce) {
+TEST_P(WaitingClaimsTest, BeyondTheBoundAClaimIsAnsweredEmptyAtOnce) {
   start({.max_waiting_claims = 2});
   gate_->open();
   claim(1);
@@ -329,7 +359,7 @@ TEST_F(WaitingClaimsTest, BeyondTheBoundAClaimIsAnsweredEmptyAtOnce) {
   EXPECT_EQ(waiting_->take_all().size(), 2u);
 }
 
-TEST_F(WaitingClaimsTest, OneTaskWakesOneClaim) {
+TEST_P(WaitingClaimsTest, OneTaskWakesOneClaim) {
   start();
   gate_->open();
   claim(1);
@@ -340,6 +370,11 @@ TEST_F(WaitingClaimsTest, OneTaskWakesOneClaim) {
   EXPECT_TRUE(answers_.all()[2].answers.empty());
   EXPECT_EQ(answers_.all()[2].runs, 1);
 }
+
+INSTANTIATE_TEST_SUITE_P(Stores, WaitingClaimsTest, testing::Values("memory:", "memory:?load=deferred"),
+                         [](const auto& store) {
+                           return std::string(store.param) == "memory:" ? "instant" : "deferred";
+                         });
 
 }  // namespace
 }  // namespace flowfabric::engine

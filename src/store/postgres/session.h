@@ -113,6 +113,7 @@ class PostgresSession final : public Session {
   void post_answer(core::Unit& unit, const core::ScopesOf& question);
   void post_answer(core::Unit& unit, const core::SpendingOf& question);
   void post_edges_from(core::Unit& unit);
+  void post_downstreams(core::Unit& unit, std::vector<core::EdgesFrom> questions);
   bool post_remembered(core::Unit& unit, const GroupKey& key);
   std::vector<QuotaPolicyKey> post_contested(core::Unit& unit, std::vector<QuotaPolicyKey> keys);
 

@@ -6,36 +6,70 @@ namespace flowfabric::store::postgres {
 
 using core::Unit;
 
-// All of them together. The edges themselves come along: whoever asks is about to resolve them.
-void PostgresSession::post_edges_from(Unit& unit) {
-  static const std::string columns = columns_of<Edge>("e");
-  static const std::string sql =
-      "select k.asked," + columns +
-      " from unnest($1::int4[],$2::uuid[],$3::uuid[],$4::int8[]) with ordinality "
-      "as k(partition_key,upstream_eid,after,most,asked) cross join lateral ("
-      "select * from ff_edge t where t.partition_key=k.partition_key and t.upstream_eid=k.upstream_eid "
-      "and (k.after is null or t.edge_id>k.after) order by t.edge_id limit k.most) as e "
-      "order by k.asked,e.edge_id";
-  auto questions = std::exchange(unit.wanted_answers<core::EdgesFrom>(), {});
-  const auto array = [&]<class Field>(Parameters& parameters, auto get) {
+namespace {
+
+// Whoever asks for more is not about to resolve them.
+constexpr std::uint32_t kMostResolved = 1000;
+
+// The edges out of each of $1, $2, behind $3 and at most $4 of them.
+const std::string kEdgesAsked =
+    " from unnest($1::int4[],$2::uuid[],$3::uuid[],$4::int8[]) with ordinality "
+    "as k(partition_key,upstream_eid,after,most,asked) cross join lateral ("
+    "select * from ff_edge t where t.partition_key=k.partition_key and t.upstream_eid=k.upstream_eid "
+    "and (k.after is null or t.edge_id>k.after) order by t.edge_id limit k.most) as e";
+
+Parameters parameters_of(const std::vector<core::EdgesFrom>& questions) {
+  Parameters parameters;
+  const auto array = [&]<class Field>(auto get) {
     parameters.add_array<Field>(questions, [&](std::string& bytes, const core::EdgesFrom& question) {
       append_value(bytes, get(question));
     });
   };
-  Parameters parameters;
-  array.operator()<std::uint16_t>(parameters, [](const auto& asked) { return asked.upstream.partition; });
-  array.operator()<Uuid>(parameters, [](const auto& asked) { return asked.upstream.uuid; });
-  array.operator()<std::optional<EdgeId>>(parameters, [](const auto& asked) { return asked.after; });
-  array.operator()<std::uint32_t>(parameters, [](const auto& asked) { return asked.limit; });
-  connection_->post(sql, parameters, [&unit, questions](const Rows& found) {
+  array.operator()<std::uint16_t>([](const auto& asked) { return asked.upstream.partition; });
+  array.operator()<Uuid>([](const auto& asked) { return asked.upstream.uuid; });
+  array.operator()<std::optional<EdgeId>>([](const auto& asked) { return asked.after; });
+  array.operator()<std::uint32_t>([](const auto& asked) { return asked.limit; });
+  return parameters;
+}
+
+}  // namespace
+
+// All of them together. Edges and joins come along, and downstreams: whoever asks is about to resolve them.
+void PostgresSession::post_edges_from(Unit& unit) {
+  static const std::string sql = "select k.asked," + columns_of<Edge>("e") + "," +
+                                 columns_of<EdgeGroup>("g") + kEdgesAsked + " left join ff_edge_group g on " +
+                                 same_key<EdgeGroup>("g", "e") + " order by k.asked,e.edge_id";
+  constexpr int after_edge = 1 + static_cast<int>(column_count<Edge>());
+  const auto questions = std::exchange(unit.wanted_answers<core::EdgesFrom>(), {});
+  // Their locks come before what their joins say.
+  if (access_ == Access::write) post_downstreams(unit, questions);
+  connection_->post(sql, parameters_of(questions), [&unit, questions](const Rows& found) {
     std::vector<std::vector<EdgeKey>> answers(questions.size());
     for (int row = 0; row < found.size(); ++row) {
       auto edge = std::make_shared<const Edge>(found.get_struct<Edge>(row, 1));
       const auto key = edge->key();
       answers[static_cast<std::size_t>(found.get<std::int64_t>(row, 0)) - 1].push_back(key);
       unit.put<Edge>(key, std::move(edge));
+      if (found.is_null(row, after_edge)) continue;
+      auto join = std::make_shared<const EdgeGroup>(found.get_struct<EdgeGroup>(row, after_edge));
+      const auto join_key = join->key();
+      unit.put<EdgeGroup>(join_key, std::move(join));
     }
     for (std::size_t i = 0; i < questions.size(); ++i) unit.put_answer(questions[i], std::move(answers[i]));
+  });
+}
+
+void PostgresSession::post_downstreams(Unit& unit, std::vector<core::EdgesFrom> questions) {
+  static const std::string sql = std::string("select ") + kVersionColumns + kEdgesAsked +
+                                 " join ff_exec_core t on t.partition_key=e.partition_key and "
+                                 "t.execution_id=e.downstream_eid "
+                                 "order by t.partition_key,t.execution_id for update of t";
+  std::erase_if(questions, [](const auto& question) { return question.limit > kMostResolved; });
+  if (questions.empty()) return;
+  connection_->post(sql, parameters_of(questions), [this, &unit](const Rows& found) {
+    std::vector<ExecutionId> ids;
+    for (int row = 0; row < found.size(); ++row) ids.push_back(found.get_struct<ExecutionId>(row));
+    take_cached(unit, ids, found);
   });
 }
 

@@ -13,7 +13,6 @@ using core::Unit;
 
 constexpr std::size_t kMaxRemembered = 10'000;
 constexpr int kUncachedScans = 32;
-constexpr const char* kVersionColumns = "t.partition_key,t.execution_id,t.xmin";
 
 template <class Key>
 void make_distinct(std::vector<Key>& keys) {

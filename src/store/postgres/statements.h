@@ -46,6 +46,9 @@ std::string columns_of(const std::string& alias) {
   return list;
 }
 
+// Of an execution that may be in the cache: which it is, and who wrote it last.
+inline constexpr const char* kVersionColumns = "t.partition_key,t.execution_id,t.xmin";
+
 enum class Lock { none, share, update };
 
 // Locks are always taken in the order of the keys.
