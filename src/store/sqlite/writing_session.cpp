@@ -15,7 +15,7 @@ using core::Unit;
 constexpr std::size_t kMostUntold = 8;
 // How far the tables may be behind. The more, the more is written once instead of several times; and the
 // longer reads wait.
-constexpr std::size_t kMostUnwrittenChanges = 16384;
+constexpr std::size_t kMostUnwrittenChanges = 32768;
 constexpr std::size_t kMostUnwritten = 64;
 constexpr auto kTryAgainAfter = 100ms;
 
