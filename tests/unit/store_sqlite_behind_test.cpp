@@ -173,6 +173,25 @@ TEST_F(CommitBehind, WhatCannotBePutIntoTheTablesIsTriedAgain) {
   EXPECT_FALSE(begin(*reader));
 }
 
+TEST_F(CommitBehind, TheTablesFallBehindBySoMuchAndNoMore) {
+  ASSERT_TRUE(run(task("default")));
+  writer_->await_durable();
+  hold();
+  auto many = std::async(std::launch::async, [&] {
+    for (int i = 0; i < 60; ++i) {
+      auto large = task("default");
+      large.input = std::string(1'000'000, 'x');
+      if (!run(large)) return false;
+    }
+    return true;
+  });
+  EXPECT_EQ(many.wait_for(2s), std::future_status::timeout) << "32 MiB are held in memory, not 60";
+  let_go();
+  EXPECT_TRUE(many.get());
+  writer_->await_durable();
+  EXPECT_EQ(stored(), 61);
+}
+
 TEST(ShownMark, WhoReadsWaitsForWhatWasTold) {
   ShownMark mark;
   mark.await();

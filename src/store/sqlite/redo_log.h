@@ -82,13 +82,14 @@ class RedoLog {
   RedoLog(const RedoLog&) = delete;
   RedoLog& operator=(const RedoLog&) = delete;
 
-  // Gathers an entry: write(entry) fills it in. Numbers follow on each other.
+  // Gathers an entry: write(entry) fills it in. Numbers follow on each other. Says how long it is.
   template <class Write>
-  void add(std::uint64_t number, Write write) {
+  std::size_t add(std::uint64_t number, Write write) {
     begin_entry();
     RedoEntry entry(gathered_, known_);
     write(entry);
     end_entry(number);
+    return gathered_.size() - entry_begin_;
   }
   // What was gathered is on disk then. When it throws, nothing of it is: or, if it says so, nobody knows.
   void sync();

@@ -19,6 +19,7 @@ struct Worked {
   std::shared_ptr<const core::Unit> unit;
   EventNumbers last_events;  // before its own
   std::uint64_t number{0};   // in the redo log
+  std::size_t bytes{0};      // of its entry there, when it is there
 };
 
 class Writer {

@@ -16,6 +16,7 @@ constexpr std::size_t kMostUntold = 8;
 // How far the tables may be behind. The more, the more is written once instead of several times; and the
 // longer reads wait.
 constexpr std::size_t kMostUnwrittenChanges = 32768;
+constexpr std::size_t kMostUnwrittenBytes = 32 << 20;
 constexpr std::size_t kMostUnwritten = 64;
 constexpr auto kTryAgainAfter = 100ms;
 
@@ -145,7 +146,8 @@ void WritingSession::commit_behind(std::unique_ptr<Unit> unit, bool others_wait,
     std::unique_lock lock(mutex_);
     for_caller_.wait(lock, [&] {
       const bool has_room = untold_.size() < kMostUntold && unwritten_.size() < kMostUnwritten &&
-                            unwritten_changes_ < kMostUnwrittenChanges;
+                            unwritten_changes_ < kMostUnwrittenChanges &&
+                            unwritten_bytes_ < kMostUnwrittenBytes;
       return has_failed_ || held_up_ || has_room;
     });
     throw_trouble();
@@ -204,15 +206,19 @@ void WritingSession::make_durable(const std::vector<Untold*>& batches) {
   }
   std::uint64_t last = 0;
   try {
-    for (const auto* each : batches) {
-      const auto& [unit, last_events, number] = each->batch;
-      if (number == 0 || failure) continue;
-      redo_.add(number, [&](RedoEntry& entry) { write_down(*unit, last_events, entry); });
-      last = number;
+    for (auto* each : batches) {
+      auto& batch = each->batch;
+      if (batch.number == 0 || failure) continue;
+      batch.bytes = redo_.add(batch.number,
+                              [&](RedoEntry& entry) { write_down(*batch.unit, batch.last_events, entry); });
+      last = batch.number;
     }
     if (last > 0) redo_.sync();
   } catch (const StoreFailure& thrown) {
     failure = thrown;
+  } catch (const std::exception& thrown) {
+    failure = StoreFailure{{ErrorCode::unavailable, thrown.what(),
+                            "The batch could not be written down; nothing was changed. Repeat the call."}};
   }
   if (failure || last > 0) {
     std::lock_guard lock(mutex_);
@@ -220,10 +226,16 @@ void WritingSession::make_durable(const std::vector<Untold*>& batches) {
       has_failed_ = true;
       // Whatever was handed over since rests on it.
       for (; !unwritten_.empty() && unwritten_.back().number > durable_; unwritten_.pop_back()) {
-        unwritten_changes_ -= unwritten_.back().unit->change_count();
+        forget_unwritten(unwritten_.back());
       }
     } else {
       durable_ = last;
+      for (const auto* each : batches) {
+        if (each->batch.number == 0) continue;
+        // What is durable and not yet written stands here in the order of its numbers, one by one.
+        unwritten_[each->batch.number - unwritten_.front().number].bytes = each->batch.bytes;
+        unwritten_bytes_ += each->batch.bytes;
+      }
       settings().shown->told(last);
     }
     for_writer_.notify_one();
@@ -233,6 +245,11 @@ void WritingSession::make_durable(const std::vector<Untold*>& batches) {
     each->settled(failure);
     *each = {};
   }
+}
+
+void WritingSession::forget_unwritten(const Worked& batch) {
+  unwritten_changes_ -= batch.unit->change_count();
+  unwritten_bytes_ -= batch.bytes;
 }
 
 // ---- the writer ----
@@ -280,7 +297,7 @@ void WritingSession::write_some() {
   {
     std::lock_guard lock(mutex_);
     for (; !unwritten_.empty() && unwritten_.front().number <= last; unwritten_.pop_front()) {
-      unwritten_changes_ -= unwritten_.front().unit->change_count();
+      forget_unwritten(unwritten_.front());
     }
     written_ = last;
   }

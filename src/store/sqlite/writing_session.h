@@ -50,6 +50,7 @@ class WritingSession final : public SqliteSession {
   void write_at_once(const core::Unit& unit);
   void log_loop();
   void make_durable(const std::vector<Untold*>& batches);
+  void forget_unwritten(const Worked& batch);
   void write_loop();
   void write_some();
   void tidy_loop();
@@ -69,7 +70,8 @@ class WritingSession final : public SqliteSession {
   std::deque<Untold> untold_;
   std::deque<Worked> unwritten_;
   std::size_t unwritten_changes_{0};
-  std::uint64_t handed_over_;  // the number of the last batch
+  std::size_t unwritten_bytes_{0};  // of those that are durable
+  std::uint64_t handed_over_;       // the number of the last batch
   std::uint64_t durable_;
   std::uint64_t written_;
   bool has_failed_{false};               // what is worked out now rests on what was not made durable
