@@ -111,6 +111,15 @@ TEST_F(RedoLogReplay, ALogWithAPartMissingIsRefused) {
   EXPECT_EQ(refused.error().code, ErrorCode::corruption) << refused.error().to_string();
 }
 
+TEST_F(RedoLogReplay, MayBeReadByWhoMayReadTheDatabase) {
+  const auto rights = [](const std::string& path) { return std::filesystem::status(path).permissions(); };
+  using std::filesystem::perms;
+  std::filesystem::permissions(path_, perms::owner_read | perms::owner_write);
+  create_behind_a_lock();
+  let_go();
+  EXPECT_EQ(rights(path_ + "-redo1"), perms::owner_read | perms::owner_write);
+}
+
 TEST_F(RedoLogReplay, IsGoneWhenTheStoreIsClosed) {
   create_behind_a_lock();
   let_go();
@@ -125,6 +134,7 @@ TEST(RedoLog, ItsFilesTakeTurnsWhenTheirEntriesAreSafe) {
   const tests::TemporaryFolder folder;
   const auto path = folder.file("a.db");
   const auto [first, second] = redo_paths(path);
+  std::ofstream(path) << "a database";
   RedoLog log(path, 7, Durability::full);
   const std::string sql = "insert";
   const auto add = [&](std::uint64_t number) {

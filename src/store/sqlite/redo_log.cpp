@@ -1,11 +1,13 @@
 #include "store/sqlite/redo_log.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -35,6 +37,14 @@ void sync_folder_of(const std::string& path) {
   close(descriptor);
 }
 
+// It holds what the database will hold: whoever may not read that may not read this.
+bool give_rights_of(const std::string& database_path, int descriptor) {
+  struct stat database {};
+  if (stat(database_path.c_str(), &database) != 0) return false;
+  if (geteuid() == 0 && fchown(descriptor, database.st_uid, database.st_gid) != 0) return false;
+  return fchmod(descriptor, database.st_mode & 0777) == 0;
+}
+
 }  // namespace
 
 std::array<std::string, 2> redo_paths(const std::string& database_path) {
@@ -53,7 +63,7 @@ void RedoEntry::statement(const std::string& sql) {
 }
 
 RedoLog::RedoLog(const std::string& database_path, std::uint64_t log_id, Durability durability)
-    : log_id_(log_id), durability_(durability) {
+    : database_path_(database_path), log_id_(log_id), durability_(durability) {
   const auto paths = redo_paths(database_path);
   for (std::size_t i = 0; i < files_.size(); ++i) files_[i].path = paths[i];
 }
@@ -84,8 +94,14 @@ void RedoLog::fail(const File& file, bool is_unknown) const {
 void RedoLog::open_current() {
   auto& file = current();
   if (file.descriptor < 0) {
-    file.descriptor = open(file.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    file.descriptor = open(file.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (file.descriptor < 0) fail(file, false);
+    if (!give_rights_of(database_path_, file.descriptor)) {
+      const int reason = errno;
+      close(std::exchange(file.descriptor, -1));
+      errno = reason;
+      fail(file, false);
+    }
     sync_folder_of(file.path);
   }
   const RedoHeader header{kRedoMagic, log_id_};

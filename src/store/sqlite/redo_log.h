@@ -118,6 +118,7 @@ class RedoLog {
   void close_all();
   [[noreturn]] void fail(const File& file, bool is_unknown) const;
 
+  const std::string database_path_;
   const std::uint64_t log_id_;
   const Durability durability_;
   std::array<File, 2> files_;
