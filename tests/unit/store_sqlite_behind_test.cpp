@@ -53,6 +53,35 @@ TEST_F(CommitBehind, WhatWasTakenIsNotOfferedAgain) {
   let_go();
 }
 
+TEST_F(CommitBehind, WhatIsLeftIsFoundWhenItIsInTheTables) {
+  const auto create = [&](std::int32_t priority) {
+    auto request = task("default");
+    request.priority = priority;
+    EXPECT_TRUE(run(request));
+  };
+  const auto claim_priorities = [&](std::uint32_t most) {
+    const auto tasks = run(ClaimTasks{.worker_id = "w", .lanes = {"default"}, .max_tasks = most});
+    std::vector<std::int32_t> priorities;
+    for (const auto& each : *tasks) priorities.push_back(each.priority);
+    return priorities;
+  };
+  create(10);
+  create(1);
+  writer_->await_durable();
+  hold();
+  EXPECT_EQ(claim_priorities(2), (std::vector<std::int32_t>{10, 1}));
+  create(6);
+  create(5);
+  // Looks through all that the database offers, which is taken, and leaves one that stands before its end.
+  EXPECT_EQ(claim_priorities(1), std::vector<std::int32_t>{6});
+  let_go();
+  writer_->await_durable();
+  hold();
+  create(0);  // so that there is something that the tables do not show
+  EXPECT_EQ(claim_priorities(2), (std::vector<std::int32_t>{5, 0}));
+  let_go();
+}
+
 TEST_F(CommitBehind, AQuestionForAnIndexWaitsUntilItCanBeAnswered) {
   Random random(7);
   const FlowId flow{mint_uuid(1, random)};

@@ -122,10 +122,13 @@ void Recent::are_written(std::uint64_t number) {
     unit->for_each_dirty<Execution>([&](const Slot<Execution>& slot) {
       const auto offer = offer_of(slot.changed.get());
       if (!offer) return;
-      auto& offers = routes_[slot.changed->route_id].new_offers;
+      auto& [offers, taken_up_to] = routes_[slot.changed->route_id];
       // A later batch may have changed it, and offers it as well.
       const auto it = offers.find(*offer);
-      if (it != offers.end() && it->second == written) offers.erase(it);
+      if (it == offers.end() || it->second != written) return;
+      offers.erase(it);
+      // From now on it is the database that offers it.
+      if (taken_up_to && *offer <= *taken_up_to) taken_up_to.reset();
     });
   }
 }
