@@ -67,7 +67,8 @@ void WritingSession::throw_trouble() const {
 
 // Goes on from what is durable.
 void WritingSession::recover(std::unique_lock<std::mutex>& lock) {
-  for_caller_.wait(lock, [&] { return held_up_ || (untold_.empty() && unwritten_.empty()); });
+  // The writer may still hold what has failed: its number will be another's.
+  for_caller_.wait(lock, [&] { return held_up_ || (untold_.empty() && unwritten_.empty() && !is_writing_); });
   if (held_up_) throw *held_up_;
   writer_.sync();
   redo_.start_over();
@@ -260,6 +261,7 @@ void WritingSession::write_loop() {
       std::unique_lock lock(mutex_);
       for_writer_.wait(lock, [&] { return !unwritten_.empty() || (stopping_ && untold_.empty()); });
       if (unwritten_.empty()) return;
+      is_writing_ = true;
     }
     std::optional<StoreFailure> failure;
     try {
@@ -271,6 +273,7 @@ void WritingSession::write_loop() {
                               "What was stored cannot be put into the tables. Repeat the call later."}};
     }
     std::unique_lock lock(mutex_);
+    is_writing_ = false;
     held_up_ = failure;
     for_caller_.notify_all();
     if (!failure) continue;

@@ -74,6 +74,7 @@ class WritingSession final : public SqliteSession {
   std::uint64_t handed_over_;       // the number of the last batch
   std::uint64_t durable_;
   std::uint64_t written_;
+  bool is_writing_{false};
   bool has_failed_{false};               // what is worked out now rests on what was not made durable
   std::optional<StoreFailure> held_up_;  // why the tables cannot be written
   bool stopping_{false};
