@@ -1,4 +1,5 @@
 // Benchmarks of flows: long ones, wide ones, and races.
+#include <algorithm>
 #include <mutex>
 #include <thread>
 
@@ -38,22 +39,29 @@ SubmitFlow fan_in(std::int64_t upstreams, JoinPolicy join) {
   return flow;
 }
 
-Result<std::vector<ClaimedTask>> claim(Engine& engine, const std::string& worker, std::uint32_t most,
-                                       const std::string& lane = kLane) {
-  return engine.call(ClaimTasks{
-      .worker_id = worker, .lanes = {lane}, .max_tasks = most, .lease_ttl_ms = 600'000, .wait_ms = 100});
+ClaimTasks claim_of(const std::string& worker, std::uint32_t most, const std::string& lane = kLane) {
+  return {.worker_id = worker, .lanes = {lane}, .max_tasks = most, .lease_ttl_ms = 600'000, .wait_ms = 100};
 }
 
-// Workers that submit chains, and claim and complete whatever is there.
+Result<std::vector<ClaimedTask>> claim(Engine& engine, const std::string& worker, std::uint32_t most,
+                                       const std::string& lane = kLane) {
+  return engine.call(claim_of(worker, most, lane));
+}
+
+// Workers that submit chains, and claim and complete whatever is there. Like any worker with several slots,
+// they ask for more work while they report what they have done.
 class Chains {
  public:
   Chains(Engine& engine, const FlowBenchOptions& options) : engine_(engine), options_(options) {}
 
-  bool run() {
+  // How long it took until the last node was completed; absent: something was refused.
+  std::optional<double> run() {
+    const auto start = SteadyClock::now();
     std::vector<std::thread> threads;
     for (int i = 0; i < options_.workers; ++i) threads.emplace_back([this, i] { work(i); });
     for (auto& thread : threads) thread.join();
-    return refused_ == 0;
+    if (refused_ > 0) return std::nullopt;
+    return std::chrono::duration<double>(ended_ - start).count();
   }
 
   std::vector<std::uint32_t> submit;
@@ -62,25 +70,27 @@ class Chains {
  private:
   void work(int number) {
     const auto last = "n" + std::to_string(options_.nodes - 1);
-    std::vector<std::uint32_t> submitted;
-    std::vector<std::uint32_t> completed;
-    int to_submit = options_.in_flight;
+    const auto request =
+        claim_of("worker-" + std::to_string(number), static_cast<std::uint32_t>(options_.in_flight));
+    post_all({}, options_.in_flight);
+    auto claimed = engine_.submit(request);
     while (finished_ < options_.flows && refused_ == 0) {
-      submit_some(to_submit, submitted);
-      const auto tasks =
-          claim(engine_, "worker-" + std::to_string(number), static_cast<std::uint32_t>(options_.in_flight));
+      const auto tasks = claimed.get();
       if (!tasks) {
         ++refused_;
-        break;
+        return;
       }
-      complete_all(*tasks, completed);
-      to_submit = 0;
-      for (const auto& task : *tasks) to_submit += task.execution_kind == last ? 1 : 0;
-      finished_ += to_submit;
+      claimed = engine_.submit(request);
+      const auto ended = std::ranges::count(*tasks, last, &ClaimedTask::execution_kind);
+      post_all(*tasks, ended);
+      finish(ended);
     }
+  }
+
+  void finish(std::int64_t flows) {
     std::lock_guard lock(mutex_);
-    submit.insert(submit.end(), submitted.begin(), submitted.end());
-    complete.insert(complete.end(), completed.begin(), completed.end());
+    finished_ += flows;
+    if (finished_ == options_.flows) ended_ = SteadyClock::now();
   }
 
   template <class Request>
@@ -93,28 +103,23 @@ class Chains {
     });
   }
 
-  void submit_some(int count, std::vector<std::uint32_t>& latencies) {
-    const auto first = next_.fetch_add(count);
-    const auto mine = static_cast<int>(std::clamp<std::int64_t>(options_.flows - first, 0, count));
-    std::vector<std::uint32_t> taken(static_cast<std::size_t>(mine));
+  // Completes the tasks, and submits so many chains if there are as many left.
+  void post_all(const std::vector<ClaimedTask>& tasks, std::int64_t chains) {
+    const auto left = options_.flows - next_.fetch_add(chains);
+    std::vector<std::uint32_t> completed(tasks.size());
+    std::vector<std::uint32_t> submitted(static_cast<std::size_t>(std::clamp<std::int64_t>(left, 0, chains)));
     Gate gate;
-    gate.start(mine);
-    for (auto& latency : taken) post(chain(options_.nodes), latency, gate);
-    gate.wait();
-    latencies.insert(latencies.end(), taken.begin(), taken.end());
-  }
-
-  void complete_all(const std::vector<ClaimedTask>& tasks, std::vector<std::uint32_t>& latencies) {
-    std::vector<std::uint32_t> taken(tasks.size());
-    Gate gate;
-    gate.start(static_cast<int>(tasks.size()));
+    gate.start(static_cast<int>(completed.size() + submitted.size()));
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       post(
           CompleteExecution{.execution_id = tasks[i].execution_id, .fence = tasks[i].fence, .result = "done"},
-          taken[i], gate);
+          completed[i], gate);
     }
+    for (auto& latency : submitted) post(chain(options_.nodes), latency, gate);
     gate.wait();
-    latencies.insert(latencies.end(), taken.begin(), taken.end());
+    std::lock_guard lock(mutex_);
+    submit.insert(submit.end(), submitted.begin(), submitted.end());
+    complete.insert(complete.end(), completed.begin(), completed.end());
   }
 
   Engine& engine_;
@@ -123,6 +128,7 @@ class Chains {
   std::atomic<std::int64_t> finished_{0};
   std::atomic<std::int64_t> refused_{0};
   std::mutex mutex_;
+  SteadyClock::time_point ended_;
 };
 
 // Completes them in windows and says when each window was answered.
@@ -193,10 +199,9 @@ Result<void> await_cancels(Engine& engine, std::int64_t& after, std::int64_t cou
 
 Result<BenchReport> bench_flow_chain(BenchStore& store, const FlowBenchOptions& options) {
   Chains chains(store.engine(), options);
-  const auto start = SteadyClock::now();
-  if (!chains.run()) return wrong("operations were refused");
-  const auto seconds = seconds_since(start);
-  auto report = report_of(store, options, "flow-chain", options.flows, seconds);
+  const auto seconds = chains.run();
+  if (!seconds) return wrong("operations were refused");
+  auto report = report_of(store, options, "flow-chain", options.flows, *seconds);
   if (auto ok = expect_count(store.engine(), kLane, PublicState::completed, options.flows * options.nodes);
       !ok) {
     return std::unexpected(ok.error());
@@ -204,7 +209,7 @@ Result<BenchReport> bench_flow_chain(BenchStore& store, const FlowBenchOptions& 
   report.submit = percentiles(chains.submit);
   report.complete = percentiles(chains.complete);
   report.figures = {{"nodes_per_flow", options.nodes},
-                    {"nodes_per_second", static_cast<double>(options.flows * options.nodes) / seconds}};
+                    {"nodes_per_second", static_cast<double>(options.flows * options.nodes) / *seconds}};
   return report;
 }
 
