@@ -449,6 +449,22 @@ create index ff_dependency_dispatch_due on ff_dependency_dispatch (next_due_at_m
   where next_due_at_ms is not null;
 )sql";
 
+// Every change of an execution writes all indexes of its row anew. Members of a flow are seldom looked for,
+// and who they are hardly ever changes.
+constexpr const char* kFlowMembers = R"sql(
+-- The members of flows, to find them by; ff_exec_core.flow_id says the same.
+create table ff_flow_member (
+  flow_id uuid not null, -- ff_flow_core
+  created_at_ms bigint not null, -- of the execution
+  partition_key integer not null, -- ff_exec_core
+  execution_id uuid not null, -- ff_exec_core
+  primary key (flow_id, created_at_ms, partition_key, execution_id)
+);
+insert into ff_flow_member (flow_id, created_at_ms, partition_key, execution_id)
+  select flow_id, created_at_ms, partition_key, execution_id from ff_exec_core where flow_id is not null;
+drop index ff_exec_core_flow;
+)sql";
+
 }  // namespace
 
 const std::vector<Migration>& migrations() {
@@ -456,7 +472,7 @@ const std::vector<Migration>& migrations() {
       {1, "foundations", kFoundations},     {2, "flows", kFlows},
       {3, "suspension", kSuspensionSchema}, {4, "limits", kLimitSchema},
       {5, "streams", kStreamSchema},        {6, "waitpoint ids", kWaitpointIdSchema},
-      {7, "pauses", kPauseSchema}};
+      {7, "pauses", kPauseSchema},          {8, "flow members", kFlowMembers}};
   return all;
 }
 

@@ -36,7 +36,7 @@ RowTypes::RowTypes(Connection& connection) {
       "where c.relkind='r' and c.relname like 'ff\\_%' and pg_table_is_visible(c.oid) and a.attnum>0 and "
       "not a.attisdropped order by c.relname,a.attnum",
       {}, [&](const Rows& rows) {
-        for_each_type<boost::mp11::mp_append<Records, Events>>(
+        for_each_type<Rowed>(
             [&]<class Record>() { std::get<RowType<Record>>(types_) = row_type<Record>(rows); });
       });
 }

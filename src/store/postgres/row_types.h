@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "store/postgres/connection.h"
+#include "store/postgres/flow_member.h"
 
 namespace flowfabric::store::postgres {
 
@@ -77,6 +78,9 @@ struct RowType {
   }
 };
 
+// Everything that is written as whole rows.
+using Rowed = boost::mp11::mp_append<Records, Events, boost::mp11::mp_list<FlowMember>>;
+
 class RowTypes {
  public:
   // Asks the database. Throws StoreFailure when a table is not as this program expects it.
@@ -90,7 +94,7 @@ class RowTypes {
  private:
   template <class List>
   using TupleOf = boost::mp11::mp_rename<boost::mp11::mp_transform<RowType, List>, std::tuple>;
-  TupleOf<boost::mp11::mp_append<Records, Events>> types_;
+  TupleOf<Rowed> types_;
 };
 
 }  // namespace flowfabric::store::postgres

@@ -184,6 +184,7 @@ void PostgresSession::commit(Unit& unit) {
     });
   }
   for_each_type<Records>([&]<class Record>() { post_changes<Record>(unit); });
+  post_members(unit);
   post_drops(unit);
   bool has_events = false;
   for_each_type<Events>([&]<class Event>() { has_events |= !unit.appended<Event>().empty(); });

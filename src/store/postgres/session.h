@@ -81,7 +81,10 @@ class PostgresSession final : public Session {
   void post_locks(core::Unit& unit);
   void post_routes(core::Unit& unit, const std::string& lane);
   std::vector<ExecutionId> post_cached(core::Unit& unit, std::vector<ExecutionId> ids);
-  void take_cached(core::Unit& unit, const std::vector<ExecutionId>& ids, const Rows& rows);
+  // Of executions that were locked: who wrote each last; absent: it is not there.
+  using Versions = std::map<ExecutionId, std::optional<std::uint32_t>>;
+  static std::uint32_t version_of(const Rows& rows, int row, int column);
+  void take_cached(core::Unit& unit, const Versions& versions);
 
   // A scan for offers, as its rows come in.
   struct Offers {
@@ -113,7 +116,9 @@ class PostgresSession final : public Session {
   void post_answer(core::Unit& unit, const core::ScopesOf& question);
   void post_answer(core::Unit& unit, const core::SpendingOf& question);
   void post_edges_from(core::Unit& unit);
-  void post_downstreams(core::Unit& unit, std::vector<core::EdgesFrom> questions);
+  void post_edges(core::Unit& unit, std::vector<core::EdgesFrom> questions, bool to_resolve);
+  void take_edges(core::Unit& unit, const std::vector<core::EdgesFrom>& questions, const Rows& rows);
+  void take_downstreams(core::Unit& unit, const Rows& rows);
   bool post_remembered(core::Unit& unit, const GroupKey& key);
   std::vector<QuotaPolicyKey> post_contested(core::Unit& unit, std::vector<QuotaPolicyKey> keys);
 
@@ -129,6 +134,7 @@ class PostgresSession final : public Session {
   template <class Event>
   void post_trim(std::int64_t before_ms);
   void post_counts(const core::Unit& unit);
+  void post_members(const core::Unit& unit);
   void post_drops(const core::Unit& unit);
   // Of a row that was read without a lock.
   bool is_only_counted(const core::Slot<QuotaPolicy>& slot) const;

@@ -1,4 +1,6 @@
 // What a session answers about flows.
+#include <algorithm>
+
 #include "store/postgres/session.h"
 #include "store/postgres/statements.h"
 
@@ -7,6 +9,10 @@ namespace flowfabric::store::postgres {
 using core::Unit;
 
 namespace {
+
+// The members of flow $1, as c.
+const std::string kMembers = " from ff_flow_member m join ff_exec_core c on " +
+                             same_key<Execution>("c", "m") + " where m.flow_id=$1::uuid";
 
 // Whoever asks for more is not about to resolve them.
 constexpr std::uint32_t kMostResolved = 1000;
@@ -34,43 +40,66 @@ Parameters parameters_of(const std::vector<core::EdgesFrom>& questions) {
 
 }  // namespace
 
-// All of them together. Edges and joins come along, and downstreams: whoever asks is about to resolve them.
+// All of them together.
 void PostgresSession::post_edges_from(Unit& unit) {
-  static const std::string sql = "select k.asked," + columns_of<Edge>("e") + "," +
-                                 columns_of<EdgeGroup>("g") + kEdgesAsked + " left join ff_edge_group g on " +
-                                 same_key<EdgeGroup>("g", "e") + " order by k.asked,e.edge_id";
-  constexpr int after_edge = 1 + static_cast<int>(column_count<Edge>());
-  const auto questions = std::exchange(unit.wanted_answers<core::EdgesFrom>(), {});
-  // Their locks come before what their joins say.
-  if (access_ == Access::write) post_downstreams(unit, questions);
-  connection_->post(sql, parameters_of(questions), [&unit, questions](const Rows& found) {
-    std::vector<std::vector<EdgeKey>> answers(questions.size());
-    for (int row = 0; row < found.size(); ++row) {
-      auto edge = std::make_shared<const Edge>(found.get_struct<Edge>(row, 1));
-      const auto key = edge->key();
-      answers[static_cast<std::size_t>(found.get<std::int64_t>(row, 0)) - 1].push_back(key);
-      unit.put<Edge>(key, std::move(edge));
-      if (found.is_null(row, after_edge)) continue;
-      auto join = std::make_shared<const EdgeGroup>(found.get_struct<EdgeGroup>(row, after_edge));
-      const auto join_key = join->key();
-      unit.put<EdgeGroup>(join_key, std::move(join));
-    }
-    for (std::size_t i = 0; i < questions.size(); ++i) unit.put_answer(questions[i], std::move(answers[i]));
+  auto questions = std::exchange(unit.wanted_answers<core::EdgesFrom>(), {});
+  const auto others = std::ranges::stable_partition(questions, [&](const auto& question) {
+    return access_ == Access::write && question.limit <= kMostResolved;
   });
+  post_edges(unit, {others.begin(), others.end()}, false);
+  questions.erase(others.begin(), others.end());
+  post_edges(unit, std::move(questions), true);
 }
 
-void PostgresSession::post_downstreams(Unit& unit, std::vector<core::EdgesFrom> questions) {
-  static const std::string sql = std::string("select ") + kVersionColumns + kEdgesAsked +
-                                 " join ff_exec_core t on t.partition_key=e.partition_key and "
-                                 "t.execution_id=e.downstream_eid "
-                                 "order by t.partition_key,t.execution_id for update of t";
-  std::erase_if(questions, [](const auto& question) { return question.limit > kMostResolved; });
+// Whoever is about to resolve them needs downstreams and joins as well. Downstreams are locked first, in the
+// order of keys. Their joins are locked only to be seen as whoever held a downstream before has left them.
+void PostgresSession::post_edges(Unit& unit, std::vector<core::EdgesFrom> questions, bool to_resolve) {
+  static const std::string edges = "select k.asked," + columns_of<Edge>("e") + kEdgesAsked;
+  static const std::string resolved =
+      "select e.*," + columns_of<EdgeGroup>("g") + ",t.xmin from (" + edges +
+      " order by e.partition_key,e.downstream_eid offset 0) as e left join lateral ("
+      "select t.xmin from ff_exec_core t where t.partition_key=e.partition_key and "
+      "t.execution_id=e.downstream_eid for update) as t on true left join lateral ("
+      "select * from ff_edge_group g where " +
+      same_key<EdgeGroup>("g", "e") + " for update) as g on true";
   if (questions.empty()) return;
-  connection_->post(sql, parameters_of(questions), [this, &unit](const Rows& found) {
-    std::vector<ExecutionId> ids;
-    for (int row = 0; row < found.size(); ++row) ids.push_back(found.get_struct<ExecutionId>(row));
-    take_cached(unit, ids, found);
-  });
+  const auto parameters = parameters_of(questions);
+  connection_->post(to_resolve ? resolved : edges, parameters,
+                    [this, &unit, questions = std::move(questions), to_resolve](const Rows& found) {
+                      take_edges(unit, questions, found);
+                      if (to_resolve) take_downstreams(unit, found);
+                    });
+}
+
+void PostgresSession::take_edges(Unit& unit, const std::vector<core::EdgesFrom>& questions,
+                                 const Rows& found) {
+  std::vector<std::vector<EdgeKey>> answers(questions.size());
+  for (int row = 0; row < found.size(); ++row) {
+    auto edge = std::make_shared<const Edge>(found.get_struct<Edge>(row, 1));
+    const auto key = edge->key();
+    answers[static_cast<std::size_t>(found.get<std::int64_t>(row, 0)) - 1].push_back(key);
+    unit.put<Edge>(key, std::move(edge));
+  }
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    std::ranges::sort(answers[i]);
+    unit.put_answer(questions[i], std::move(answers[i]));
+  }
+}
+
+void PostgresSession::take_downstreams(Unit& unit, const Rows& found) {
+  constexpr int after_edge = 1 + static_cast<int>(column_count<Edge>());
+  constexpr int after_join = after_edge + static_cast<int>(column_count<EdgeGroup>());
+  Versions versions;
+  for (int row = 0; row < found.size(); ++row) {
+    const auto edge = found.get_struct<Edge>(row, 1);
+    auto& version = versions[edge.downstream()];
+    if (!found.is_null(row, after_join)) version = version_of(found, row, after_join);
+    if (found.is_null(row, after_edge)) continue;
+    auto join = std::make_shared<const EdgeGroup>(found.get_struct<EdgeGroup>(row, after_edge));
+    const auto key = join->key();
+    unit.put<EdgeGroup>(key, std::move(join));
+  }
+  take_cached(unit, versions);
 }
 
 void PostgresSession::post_answer(Unit& unit, const core::EdgesInto& question) {
@@ -97,10 +126,10 @@ void PostgresSession::post_answer(Unit& unit, const core::Descendants& question)
 }
 
 void PostgresSession::post_answer(Unit& unit, const core::MembersOf& question) {
-  connection_->post(
-      "select partition_key,execution_id,lifecycle_phase from ff_exec_core where flow_id=$1::uuid",
-      Parameters().add(question.flow_id),
-      [&unit, question](const Rows& found) { unit.put_answer(question, found.all<core::MemberPhase>()); });
+  connection_->post("select c.partition_key,c.execution_id,c.lifecycle_phase" + kMembers,
+                    Parameters().add(question.flow_id), [&unit, question](const Rows& found) {
+                      unit.put_answer(question, found.all<core::MemberPhase>());
+                    });
 }
 
 void PostgresSession::post_answer(Unit& unit, const core::OwedCancels& question) {
@@ -115,6 +144,39 @@ void PostgresSession::post_answer(Unit& unit, const core::OwedCancels& question)
       [&unit, question](const Rows& found) { unit.put_answer(question, found.all<ExecutionId>()); });
 }
 
+namespace {
+
+void add_member(std::vector<FlowMember>& members, const Execution* execution) {
+  if (!execution || !execution->flow_id) return;
+  members.push_back(
+      {{*execution->flow_id, execution->created_at_ms, execution->partition_key, execution->execution_id}});
+}
+
+}  // namespace
+
+void PostgresSession::post_members(const Unit& unit) {
+  static const std::string insert = insert_statement<FlowMember>();
+  static const std::string remove = delete_by_keys<FlowMember>();
+  std::vector<FlowMember> come;
+  std::vector<FlowMember> gone;
+  unit.for_each_dirty<Execution>([&](const core::Slot<Execution>& slot) {
+    const bool stays = slot.stored && slot.changed && slot.stored->flow_id == slot.changed->flow_id;
+    if (stays) return;
+    add_member(come, slot.changed.get());
+    add_member(gone, slot.stored.get());
+  });
+  if (!gone.empty()) {
+    std::vector<FlowMemberKey> keys;
+    for (const auto& each : gone) keys.push_back(each.key());
+    connection_->post(remove, key_parameters<FlowMemberKey>(keys));
+  }
+  if (!come.empty()) {
+    std::vector<const FlowMember*> rows;
+    for (const auto& each : come) rows.push_back(&each);
+    connection_->post(insert, settings_.row_types->of<FlowMember>().parameters(rows));
+  }
+}
+
 std::optional<FlowId> PostgresSession::remembered_flow(const ExecutionId& id) const {
   const auto cached = settings_.cache->find(id);
   return cached ? cached->execution->flow_id : std::nullopt;
@@ -123,8 +185,8 @@ std::optional<FlowId> PostgresSession::remembered_flow(const ExecutionId& id) co
 FlowCounts PostgresSession::count_flow(const FlowId& flow, const std::vector<std::string>& harmless_reasons) {
   FlowCounts counts;
   static const std::string sql =
-      "select public_state,count(*),count(*) filter (where cancellation_reason=any($2::text[])) "
-      "from ff_exec_core where flow_id=$1::uuid group by public_state";
+      "select c.public_state,count(*),count(*) filter (where c.cancellation_reason=any($2::text[]))" +
+      kMembers + " group by c.public_state";
   Parameters parameters;
   parameters.add(flow);
   parameters.add_array<std::string>(harmless_reasons, append_value<std::string>);
@@ -152,11 +214,10 @@ std::vector<EdgeGroup> PostgresSession::joins_of(const FlowKey& flow) {
 }
 
 std::vector<NodeName> PostgresSession::node_names(const FlowId& flow) {
-  return rows<NodeName>(
-      "select s.partition_key,s.execution_id,s.node_name from ff_exec_core c join ff_exec_spec s "
-      "on s.partition_key=c.partition_key and s.execution_id=c.execution_id "
-      "where c.flow_id=$1::uuid and s.node_name is not null",
-      Parameters().add(flow));
+  static const std::string sql =
+      "select s.partition_key,s.execution_id,s.node_name from ff_flow_member m join ff_exec_spec s on " +
+      same_key<ExecutionSpec>("s", "m") + " where m.flow_id=$1::uuid and s.node_name is not null";
+  return rows<NodeName>(sql, Parameters().add(flow));
 }
 
 }  // namespace flowfabric::store::postgres

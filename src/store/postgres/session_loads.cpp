@@ -51,10 +51,8 @@ class OfferStatements {
   std::array<std::string, 4> statements_;
 };
 
-// Of a row that was asked for its version.
-std::uint32_t version(const Rows& rows, int row) {
-  return number_from<std::uint32_t>(rows.bytes(row, 2), "xmin");
-}
+// Of kVersionColumns.
+constexpr int kVersion = 2;
 
 template <class Record>
 constexpr bool is_counted = std::is_same_v<Record, QuotaPolicy>;  // see session_counts.cpp
@@ -175,22 +173,27 @@ std::vector<ExecutionId> PostgresSession::post_cached(Unit& unit, std::vector<Ex
   ids.erase(cached.begin(), cached.end());
   if (known.empty()) return ids;
   std::ranges::sort(known);
-  connection_->post(sql, key_parameters<ExecutionId>(known),
-                    [this, &unit, known](const Rows& found) { take_cached(unit, known, found); });
+  connection_->post(sql, key_parameters<ExecutionId>(known), [this, &unit, known](const Rows& found) {
+    Versions versions;
+    for (const auto& id : known) versions[id];
+    for (int row = 0; row < found.size(); ++row)
+      versions[found.get_struct<ExecutionId>(row)] = version_of(found, row, kVersion);
+    take_cached(unit, versions);
+  });
   return ids;
 }
 
-void PostgresSession::take_cached(Unit& unit, const std::vector<ExecutionId>& ids, const Rows& found) {
-  std::map<ExecutionId, std::uint32_t> versions;
-  for (int row = 0; row < found.size(); ++row)
-    versions[found.get_struct<ExecutionId>(row)] = version(found, row);
-  for (const auto& id : ids) {
-    const auto it = versions.find(id);
+std::uint32_t PostgresSession::version_of(const Rows& rows, int row, int column) {
+  return number_from<std::uint32_t>(rows.bytes(row, column), "xmin");
+}
+
+void PostgresSession::take_cached(Unit& unit, const Versions& versions) {
+  for (const auto& [id, version] : versions) {
     const auto cached = settings_.cache->find(id);
-    if (it == versions.end()) {
+    if (!version) {
       settings_.cache->forget(id);
       unit.put<Execution>(id, nullptr);
-    } else if (cached && cached->written_by == it->second) {
+    } else if (cached && cached->written_by == *version) {
       unit.put<Execution>(id, cached->execution);
       if (cached->spec) unit.put<ExecutionSpec>(id, cached->spec);
     } else {
@@ -236,7 +239,7 @@ void PostgresSession::take_offers(Unit& unit, std::shared_ptr<Offers> offers, co
     }
     const auto id = found.get_struct<ExecutionId>(row);
     const auto cached = settings_.cache->find(id);
-    if (cached && cached->spec && cached->written_by == version(found, row)) {
+    if (cached && cached->spec && cached->written_by == version_of(found, row, kVersion)) {
       unit.put<ExecutionSpec>(id, cached->spec);
       offer = cached->execution;
     } else {

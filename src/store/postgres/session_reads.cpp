@@ -32,7 +32,7 @@ ListSql list_sql(const ListScan::InGroup&) {
   return {"ff_exec_core where group_id=$1::int8 and public_state=$2::text", "group_id,public_state,", 2};
 }
 ListSql list_sql(const ListScan::InFlow&) {
-  return {"ff_exec_core where flow_id=$1::uuid", "flow_id,", 1};
+  return {"ff_flow_member where flow_id=$1::uuid", "flow_id,", 1};
 }
 ListSql list_sql(const ListScan::Flows&) {
   return {"(select created_at_ms,partition_key,flow_id as execution_id from ff_flow_core) as f where true",

@@ -1,0 +1,30 @@
+// A table of this store's own that members of flows are found by. An index on the executions would say the
+// same, but here every change of a row writes all of its indexes anew, and who belongs to a flow hardly ever
+// changes.
+#pragma once
+
+#include <boost/describe.hpp>
+
+#include "model/execution_records.h"
+
+namespace flowfabric::store::postgres {
+
+struct FlowMemberKey {
+  FlowId flow_id;
+  std::int64_t created_at_ms{};
+  std::uint16_t partition_key{};
+  Uuid execution_id;
+  auto operator<=>(const FlowMemberKey&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(FlowMemberKey, (), (flow_id, created_at_ms, partition_key, execution_id))
+
+struct FlowMember {
+  static constexpr const char* table = "ff_flow_member";
+  using Key = FlowMemberKey;
+  Key key() const { return member; }
+
+  FlowMemberKey member;
+};
+BOOST_DESCRIBE_STRUCT(FlowMember, (), (member))
+
+}  // namespace flowfabric::store::postgres
