@@ -86,8 +86,33 @@ TEST_F(PostgresMigrate, SeveralAtOnceDoItOnce) {
                                       {"4", "limits"},
                                       {"5", "streams"},
                                       {"6", "waitpoint ids"},
-                                      {"7", "pauses"}}));
+                                      {"7", "pauses"},
+                                      {"8", "flow members"},
+                                      {"9", "keys by id"}}));
   expect_works(url);
+}
+
+TEST_F(PostgresMigrate, MembersOfFlowsAreFoundAsBefore) {
+  const auto url = create("jobs");
+  ASSERT_TRUE(migrate(url));
+  const auto flow = Engine::open(url)->call(
+      SubmitFlow{.flow_kind = "two", .nodes = {{.name = "a"}, {.name = "b"}}, .edges = {{"a", "b"}}});
+  ASSERT_TRUE(flow) << flow.error().to_string();
+  // As it was before members had a table of their own.
+  server_.query(
+      "drop table ff_flow_member; create index ff_exec_core_flow on ff_exec_core (flow_id);"
+      "delete from ff_migration_annotation where version >= 8",
+      "jobs");
+  EXPECT_FALSE(Engine::open(url)) << "it has to be migrated first";
+  const auto migrated = migrate(url);
+  ASSERT_TRUE(migrated) << migrated.error().to_string();
+
+  auto engine = Engine::open(url);
+  ASSERT_TRUE(engine) << engine.error().to_string();
+  const auto members = engine->call(ListExecutions{.filter = {.flow_id = flow->flow_id}});
+  ASSERT_TRUE(members) << members.error().to_string();
+  EXPECT_EQ(members->executions.size(), 2u);
+  EXPECT_EQ(engine->call(CheckStore{}).value().found, 0u);
 }
 
 // A migration that fails half-way leaves nothing behind.

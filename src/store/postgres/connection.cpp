@@ -31,7 +31,6 @@ constexpr const char* kSettings =
     "set_config('enable_hashjoin','off',$1::text='local'),"
     "set_config('enable_mergejoin','off',$1::text='local'),"
     "set_config('enable_bitmapscan','off',$1::text='local'),"
-    "set_config('enable_material','off',$1::text='local'),"
     "set_config('enable_memoize','off',$1::text='local'),"
     "set_config('jit','off',$1::text='local'),"
     "set_config('client_min_messages','error',$1::text='local'),"

@@ -19,7 +19,8 @@ class PostgresStore final : public Store {
                  .now_ms = options.now_ms,
                  .row_types = std::make_shared<const RowTypes>(connection),
                  .cursors = std::make_shared<ClaimCursors>(),
-                 .cache = std::make_shared<ExecutionCache>()} {}
+                 .cache = std::make_shared<ExecutionCache>(),
+                 .inserted = std::make_shared<std::atomic<std::uint64_t>>(0)} {}
 
   std::unique_ptr<Session> open_writer() override {
     return std::make_unique<PostgresSession>(session_, Access::write);

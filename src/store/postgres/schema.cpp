@@ -134,7 +134,8 @@ std::string insert_config(const PartitionCounts& counts) {
 
 std::string insert_annotation(const Migration& migration) {
   return "insert into ff_migration_annotation values(" + std::to_string(migration.version) + "," +
-         quoted(migration.name) + ",(extract(epoch from clock_timestamp())*1000)::bigint,true)";
+         quoted(migration.name) + ",(extract(epoch from clock_timestamp())*1000)::bigint," +
+         (migration.backward_compatible ? "true" : "false") + ")";
 }
 
 // Everything that brings the schema from a version up to date.

@@ -12,6 +12,7 @@ struct Migration {
   int version;
   const char* name;
   const char* sql;  // statements; the comments in it become comments of the tables and columns
+  bool backward_compatible{true};
 };
 const std::vector<Migration>& migrations();
 extern const char* const kSuspensionSchema;

@@ -17,6 +17,8 @@ constexpr std::int32_t kCountWriters = 64;
 constexpr std::int64_t kTrimmedPerStep = 1000;
 // Large inputs are read when they are claimed; they would only crowd out the rest.
 constexpr std::size_t kLargestCachedPayload = 4096;
+constexpr std::uint64_t kFewestBetweenPlans = 64;
+constexpr std::uint64_t kMostBetweenPlans = 1 << 18;
 
 std::int32_t any_writer() {
   std::random_device random;
@@ -54,6 +56,16 @@ void PostgresSession::post_clock() {
                     [this](const Rows& rows) { now_ms_ = rows.get<std::int64_t>(0, 0); });
 }
 
+// A plan that was made for a small table may go through all of it, and is kept while the table grows, until
+// the database has a look at it. So plans are made anew whenever the tables may have doubled.
+void PostgresSession::post_begin(const std::string& sql) {
+  connection_->post(sql);
+  const auto inserted = settings_.inserted->load(std::memory_order_relaxed);
+  if (settings_.connection.pooled || inserted < replans_at_) return;
+  connection_->post("discard plans");
+  replans_at_ = inserted + std::clamp(inserted, kFewestBetweenPlans, kMostBetweenPlans);
+}
+
 std::int64_t PostgresSession::begin(Unit& unit) {
   auto& connection = connected();
   in_transaction_ = true;
@@ -62,8 +74,7 @@ std::int64_t PostgresSession::begin(Unit& unit) {
   short_scans_.clear();
   incomplete_.clear();
   locked_policies_.clear();
-  connection.post(access_ == Access::write ? "begin isolation level read committed"
-                                           : "begin isolation level repeatable read read only");
+  post_begin(access_ == Access::write ? kBeginWriting : kBeginReading);
   post_wanted(unit);
   // The time is read after the locks were taken, so that what happens to an execution happens in order.
   post_clock();
@@ -79,6 +90,7 @@ void PostgresSession::post_inserts(std::vector<const Record*> records) {
   static const std::string sql = insert_statement<Record>();
   std::ranges::sort(records, {}, [](const Record* record) { return record->key(); });
   connection_->post(sql, settings_.row_types->of<Record>().parameters(records));
+  *settings_.inserted += records.size();
 }
 
 // A statement for each set of changed columns, of which a batch has few.

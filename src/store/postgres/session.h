@@ -3,6 +3,7 @@
 // another.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <set>
@@ -17,12 +18,17 @@ namespace flowfabric::store::postgres {
 
 enum class Access { read, write };
 
+inline const std::string kBeginWriting = "begin isolation level read committed";
+inline const std::string kBeginReading = "begin isolation level repeatable read read only";
+
 struct SessionSettings {
   ConnectionSettings connection;
   std::function<std::int64_t()> now_ms;  // replaces the database's clock
   std::shared_ptr<const RowTypes> row_types;
+  // Shared by all sessions of a process.
   std::shared_ptr<ClaimCursors> cursors;
   std::shared_ptr<ExecutionCache> cache;
+  std::shared_ptr<std::atomic<std::uint64_t>> inserted;  // rows
 };
 
 class PostgresSession final : public Session {
@@ -71,6 +77,7 @@ class PostgresSession final : public Session {
 
  private:
   Connection& connected();
+  void post_begin(const std::string& sql);
   void post_clock();
 
   // ---- loading ----
@@ -164,6 +171,7 @@ class PostgresSession final : public Session {
   bool in_transaction_{false};
   bool holds_locks_{false};
   std::int64_t now_ms_{0};
+  std::uint64_t replans_at_{0};  // rows inserted
   std::unordered_map<std::string, std::vector<Route>> remembered_routes_;
   // Groups never change and are never removed.
   std::unordered_map<std::int64_t, std::shared_ptr<const Group>> remembered_groups_;

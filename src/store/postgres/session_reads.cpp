@@ -84,20 +84,9 @@ std::string list_statement(const ListScan& scan) {
          ") as walk order by " + ordered(kPosition, newest) + limit;
 }
 
-// "(a,b)>($2::int4,$3::uuid)", over the key columns.
-template <class Record>
-std::string keys_statement(bool goes_on) {
-  std::string sql = "select " + key_list<Record>() + " from " + Record::table;
-  if (goes_on) {
-    std::string marks;
-    int number = 1;
-    for_each_column<typename Record::Key>([&]<class Field>(std::string_view) {
-      marks += (marks.empty() ? "" : ",") + parameter(++number) + "::" + column_type<Field>().name;
-    });
-    sql += " where (" + key_list<Record>() + ")>(" + marks + ")";
-  }
-  return sql + " order by " + key_list<Record>() + " limit $1::int8";
-}
+const auto mark = []<class Field>(int number) {
+  return parameter(number) + "::" + column_type<Field>().name;
+};
 
 // "least((select min(next_due_at_ms) from ff_route where …),…)"
 std::string next_due_expression() {
@@ -289,8 +278,8 @@ std::vector<ExecutionId> PostgresSession::expired_leases(const ExpiredLeaseScan&
 void PostgresSession::fill(AnyKeyPage any) {
   std::visit(
       [&]<class Record>(KeyPage<Record>* page) {
-        static const std::string first = keys_statement<Record>(false);
-        static const std::string next = keys_statement<Record>(true);
+        static const std::string first = keys_statement<Record>(false, mark);
+        static const std::string next = keys_statement<Record>(true, mark);
         Parameters parameters;
         parameters.add(as_limit(page->limit));
         if (page->after) parameters.add_fields(*page->after);
@@ -357,7 +346,7 @@ bool PostgresSession::read_settled(EventPage<Event>& page) {
 }
 
 void PostgresSession::begin_reading() {
-  connection_->post("begin isolation level repeatable read read only");
+  post_begin(kBeginReading);
   in_transaction_ = true;
   holds_locks_ = false;
 }

@@ -64,30 +64,7 @@ std::string list_statement(const ListScan& scan) {
   return sql + order_by(scan.order) + " limit " + parameter(parameters + 1);
 }
 
-// Tables whose primary key has the partition last.
-template <class Record>
-inline constexpr bool lies_by_id = std::is_same_v<Record, ExecutionSpec> || std::is_same_v<Record, Attempt> ||
-                                   std::is_same_v<Record, Edge> || std::is_same_v<Record, EdgeGroup>;
-
-// The keys behind the one given from ?2 on, in the order of the primary key.
-template <class Record>
-std::string keys_statement(bool goes_on) {
-  constexpr auto count = static_cast<int>(key_column_count<Record>());
-  std::vector<std::pair<std::string, std::string>> columns;  // with their parameters
-  for_each_column<Record>([&]<class Field>(std::string_view name) {
-    const int number = static_cast<int>(columns.size());
-    if (number < count) columns.emplace_back(name, parameter(number + 2));
-  });
-  if (lies_by_id<Record>) std::ranges::rotate(columns, columns.begin() + 1);
-  std::string order;
-  std::string marks;
-  for (const auto& [name, mark] : columns) {
-    order += (order.empty() ? "" : ",") + name;
-    marks += (marks.empty() ? "" : ",") + mark;
-  }
-  return "select " + key_list<Record>() + " from " + Record::table +
-         (goes_on ? " where (" + order + ")>(" + marks + ")" : "") + " order by " + order + " limit ?1";
-}
+const auto mark = []<class Field>(int number) { return parameter(number); };
 
 }  // namespace
 
@@ -252,8 +229,8 @@ std::optional<std::int64_t> SqliteSession::oldest_event() {
 void SqliteSession::fill(AnyKeyPage any) {
   std::visit(
       [&]<class Record>(KeyPage<Record>* page) {
-        static const std::string first = keys_statement<Record>(false);
-        static const std::string next = keys_statement<Record>(true);
+        static const std::string first = keys_statement<Record>(false, mark);
+        static const std::string next = keys_statement<Record>(true, mark);
         auto& query = statement(page->after ? next : first);
         bind(query.get(), 1, page->limit);
         if (page->after) bind_all(query.get(), 2, *page->after);

@@ -1,0 +1,80 @@
+// A statement's plan is made when it is first run, maybe on empty tables, and kept. It must go by keys all
+// the same: the tables grow long before the database looks at them again.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "flowfabric/engine.h"
+#include "support/postgres_database.h"
+
+namespace flowfabric::tests {
+namespace {
+
+constexpr std::int64_t kOthers = 3000;
+constexpr int kChains = 20;
+
+SubmitFlow chain() {
+  return {.flow_kind = "chain",
+          .nodes = {{.name = "a", .execution = {.lane_id = "chains"}, .join = {}},
+                    {.name = "b", .execution = {.lane_id = "chains"}, .join = {}}},
+          .edges = {{"a", "b"}}};
+}
+
+SubmitFlow many() {
+  SubmitFlow flow{.flow_kind = "many", .nodes = {}, .edges = {}};
+  for (std::int64_t i = 0; i < kOthers; ++i) {
+    flow.nodes.push_back({.name = std::to_string(i), .execution = {.lane_id = "others"}, .join = {}});
+  }
+  return flow;
+}
+
+void run_chain(Engine& engine) {
+  ASSERT_TRUE(engine.call(chain()));
+  for (int node = 0; node < 2; ++node) {
+    const auto tasks = engine.call(ClaimTasks{.worker_id = "w", .lanes = {"chains"}});
+    ASSERT_TRUE(tasks);
+    ASSERT_EQ(tasks->size(), 1u);
+    ASSERT_TRUE(engine.call(
+        CompleteExecution{.execution_id = tasks->front().execution_id, .fence = tasks->front().fence}));
+  }
+}
+
+// Of the table that has grown.
+std::int64_t index_entries_read(const PostgresDatabase& database) {
+  const auto rows = database.query(
+      "select coalesce(sum(idx_tup_read), 0) from pg_stat_user_indexes where relname = 'ff_exec_core'");
+  return std::stoll(rows.at(0).at(0));
+}
+
+void expect_keys_are_used_when_it_has_grown(Engine& engine, const PostgresDatabase& database) {
+  for (int i = 0; i < kChains; ++i) run_chain(engine);
+  ASSERT_TRUE(engine.call(many()));
+  const auto before = index_entries_read(database);
+  for (int i = 0; i < kChains; ++i) run_chain(engine);
+  // A session tells what it did once a second, after a transaction.
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  for (int i = 0; i < kChains; ++i) run_chain(engine);
+
+  const auto read = index_entries_read(database) - before;
+  EXPECT_GT(read, kChains) << "nothing was counted";
+  EXPECT_LT(read, kOthers) << "a whole table was walked through";
+}
+
+TEST(PostgresPlans, MadeOnEmptyTablesGoByKeys) {
+  const PostgresDatabase database;
+  auto engine = Engine::open(database.url());
+  ASSERT_TRUE(engine) << engine.error().to_string();
+  expect_keys_are_used_when_it_has_grown(*engine, database);
+}
+
+TEST(PostgresPlans, MadeOnTablesKnownToBeSmallGoByKeys) {
+  const PostgresDatabase database;
+  auto engine = Engine::open(database.url());
+  ASSERT_TRUE(engine) << engine.error().to_string();
+  run_chain(*engine);
+  database.query("vacuum analyze");
+  expect_keys_are_used_when_it_has_grown(*engine, database);
+}
+
+}  // namespace
+}  // namespace flowfabric::tests
