@@ -32,24 +32,52 @@ inline constexpr bool is_json = std::is_same_v<T, Tags> || std::is_same_v<T, Exe
 template <class Record>
 using ColumnMask = std::bitset<column_count<Record>()>;
 
-// Calls f(index, left, right) for each pair of corresponding columns.
-template <class Record, class F>
-void for_each_pair(const Record& left, const Record& right, F&& f) {
-  const auto* left_begin = reinterpret_cast<const char*>(&left);
-  const auto* right_begin = reinterpret_cast<const char*>(&right);
+// The names of the columns that a mask chooses.
+template <std::size_t N>
+std::vector<std::string_view> chosen_names(Names names, const std::bitset<N>& mask) {
+  std::vector<std::string_view> chosen;
+  for (std::size_t i = 0; i < N; ++i) {
+    if (mask.test(i)) chosen.push_back(names[i]);
+  }
+  return chosen;
+}
+
+// What is done with each field of a record, by the field's type, and where the field is. A loop over these is
+// compiled once for every type of field; code that names the fields is compiled once for every field.
+template <class Function>
+struct FieldAt {
+  std::ptrdiff_t offset{};
+  Function* function{};
+};
+// `choose<Field>()` gives the function.
+template <class Function, class Record, class Choose>
+auto fields_with(Choose choose) {
+  std::array<FieldAt<Function>, column_count<Record>()> fields;
+  const Record record{};
+  const auto* begin = reinterpret_cast<const char*>(&record);
   std::size_t index = 0;
-  for_each_field(right, [&]<class Field>(std::string_view, const Field& field) {
-    const auto offset = reinterpret_cast<const char*>(&field) - right_begin;
-    f(index++, *reinterpret_cast<const Field*>(left_begin + offset), field);
+  for_each_field(record, [&]<class Field>(std::string_view, const Field& field) {
+    fields[index++] = {reinterpret_cast<const char*>(&field) - begin, choose.template operator()<Field>()};
   });
+  return fields;
+}
+
+template <class Field>
+bool same(const void* left, const void* right) {
+  return *static_cast<const Field*>(left) == *static_cast<const Field*>(right);
 }
 
 template <class Record>
 ColumnMask<Record> changed_columns(const Record& before, const Record& after) {
+  static const auto fields =
+      fields_with<bool(const void*, const void*), Record>([]<class Field>() { return &same<Field>; });
+  const auto* left = reinterpret_cast<const char*>(&before);
+  const auto* right = reinterpret_cast<const char*>(&after);
   ColumnMask<Record> mask;
-  for_each_pair(before, after, [&](std::size_t index, const auto& left, const auto& right) {
-    if (!(left == right)) mask.set(index);
-  });
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const auto [offset, are_same] = fields[i];
+    if (!are_same(left + offset, right + offset)) mask.set(i);
+  }
   return mask;
 }
 

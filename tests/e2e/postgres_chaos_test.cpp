@@ -72,7 +72,7 @@ class AllConnections {
  public:
   explicit AllConnections(const std::string& url) : url_(url) {
     held_.push_back(std::make_unique<PostgresConnection>(url_));
-    while (others() > 0) {
+    while (!all_are_held()) {
       held_.front()->query(kTerminate);
       while (take_one()) continue;
     }
@@ -85,6 +85,8 @@ class AllConnections {
                           .at(0)
                           .at(0));
   }
+  // One that was just cut may be on its way out: neither to be seen any more, nor free yet.
+  bool all_are_held() { return others() == 0 && !take_one() && others() == 0; }
   bool take_one() {
     try {
       held_.push_back(std::make_unique<PostgresConnection>(url_));

@@ -47,8 +47,11 @@ class Rows {
   // The columns of a described struct, from `first` on.
   template <class Struct>
   Struct get_struct(int row, int first = 0) const {
+    static const auto fields = fields_with<void(const Rows&, int, int, void*), Struct>(
+        []<class Field>() { return &read_field<Field>; });
     Struct value;
-    for_each_field(value, [&](std::string_view, auto& field) { read(row, first++, field); });
+    for (const auto& [offset, read] : fields)
+      read(*this, row, first++, reinterpret_cast<char*>(&value) + offset);
     return value;
   }
   template <class Struct>
@@ -60,6 +63,11 @@ class Rows {
   }
 
  private:
+  template <class Field>
+  static void read_field(const Rows& rows, int row, int column, void* field) {
+    rows.read(row, column, *static_cast<Field*>(field));
+  }
+
   PGresult* result_;
 };
 

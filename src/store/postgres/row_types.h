@@ -13,12 +13,14 @@
 
 namespace flowfabric::store::postgres {
 
+using AppendField = void(std::string& out, const void* field, bool is_key);
+
 // How one field of a record is written.
 struct FieldWriter {
   std::string_view column;
   std::uint32_t oid{};
   std::ptrdiff_t offset{};
-  void (*append)(std::string& out, const void* field, bool is_key){};
+  AppendField* append{};
   bool is_key{};
   std::size_t index{};  // of the field in the record
 };
@@ -35,19 +37,12 @@ void append_field(std::string& out, const void* field, bool is_key) {
 template <class Record>
 const std::array<FieldWriter, column_count<Record>()>& field_writers() {
   static const auto writers = [] {
+    const auto fields = fields_with<AppendField, Record>([]<class Field>() { return &append_field<Field>; });
     std::array<FieldWriter, column_count<Record>()> all;
-    const Record record{};
-    const auto* begin = reinterpret_cast<const char*>(&record);
-    std::size_t index = 0;
-    for_each_field(record, [&]<class Field>(std::string_view name, const Field& field) {
-      all[index] = {name,
-                    column_type<Field>().oid,
-                    reinterpret_cast<const char*>(&field) - begin,
-                    append_field<Field>,
-                    index < key_columns<Record>,
-                    index};
-      ++index;
-    });
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i] = {kColumnNames<Record>[i], kColumnTypes<Record>[i].oid, fields[i].offset,
+                fields[i].function,      i < key_columns<Record>,     i};
+    }
     return all;
   }();
   return writers;

@@ -85,18 +85,16 @@ std::int64_t PostgresSession::begin(Unit& unit) {
 }
 
 template <class Record>
-void PostgresSession::post_inserts(std::vector<const Record*> records) {
+void PostgresSession::post_inserts(const std::vector<const Record*>& records) {
   if (records.empty()) return;
   static const std::string sql = insert_statement<Record>();
-  std::ranges::sort(records, {}, [](const Record* record) { return record->key(); });
   connection_->post(sql, settings_.row_types->of<Record>().parameters(records));
   *settings_.inserted += records.size();
 }
 
 // A statement for each set of changed columns, of which a batch has few.
 template <class Record>
-void PostgresSession::post_updates(std::vector<const Slot<Record>*> slots) {
-  std::ranges::sort(slots, {}, [](const Slot<Record>* slot) { return slot->key; });
+void PostgresSession::post_updates(const std::vector<const Slot<Record>*>& slots) {
   std::unordered_map<ColumnMask<Record>, std::vector<const Record*>> by_columns;
   for (const auto* slot : slots) {
     const auto columns = changed_columns(*slot->stored, *slot->changed);
@@ -108,29 +106,36 @@ void PostgresSession::post_updates(std::vector<const Slot<Record>*> slots) {
   }
 }
 
+// In the order of keys.
 template <class Record>
 void PostgresSession::post_changes(Unit& unit) {
-  std::vector<const Record*> inserts;
-  std::vector<const Slot<Record>*> updates;
-  std::vector<typename Record::Key> erased;
+  std::vector<const Slot<Record>*> dirty;
   unit.for_each_dirty<Record>([&](const Slot<Record>& slot) {
     if constexpr (std::is_same_v<Record, QuotaPolicy>) {
       if (is_only_counted(slot)) return;
     }
-    if (!slot.changed) {
-      if (unit.is_stored(slot)) erased.push_back(slot.key);
-    } else if (unit.is_stored(slot)) {
-      updates.push_back(&slot);
-    } else {
-      inserts.push_back(slot.changed.get());
-    }
+    dirty.push_back(&slot);
   });
+  if (dirty.empty()) return;
+  std::ranges::sort(dirty, {}, &Slot<Record>::key);
+  std::vector<const Record*> inserts;
+  std::vector<const Slot<Record>*> updates;
+  std::vector<typename Record::Key> erased;
+  for (const auto* slot : dirty) {
+    if (!slot->changed) {
+      if (unit.is_stored(*slot)) erased.push_back(slot->key);
+    } else if (unit.is_stored(*slot)) {
+      updates.push_back(slot);
+    } else {
+      inserts.push_back(slot->changed.get());
+    }
+  }
   if (!erased.empty()) {
     static const std::string sql = delete_by_keys<Record>();
     connection_->post(sql, key_parameters<typename Record::Key>(erased));
   }
-  post_inserts<Record>(std::move(inserts));
-  post_updates<Record>(std::move(updates));
+  post_inserts<Record>(inserts);
+  post_updates<Record>(updates);
 }
 
 template <class Event>

@@ -133,9 +133,9 @@ class PostgresSession final : public Session {
   template <class Record>
   void post_changes(core::Unit& unit);
   template <class Record>
-  void post_inserts(std::vector<const Record*> records);
+  void post_inserts(const std::vector<const Record*>& records);
   template <class Record>
-  void post_updates(std::vector<const core::Slot<Record>*> slots);
+  void post_updates(const std::vector<const core::Slot<Record>*>& slots);
   template <class Event>
   void post_events(const std::vector<Event>& events);
   template <class Event>

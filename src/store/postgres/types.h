@@ -45,6 +45,14 @@ constexpr ColumnType column_type() {
     return kInt8;  // also for 32 bits without a sign
 }
 
+template <class Struct>
+inline constexpr auto kColumnTypes = [] {
+  std::array<ColumnType, column_count<Struct>()> types{};
+  std::size_t index = 0;
+  for_each_column<Struct>([&]<class Field>(std::string_view) { types[index++] = column_type<Field>(); });
+  return types;
+}();
+
 // ---- writing ----
 
 template <std::integral T>

@@ -136,11 +136,19 @@ int bind_all(sqlite3_stmt* statement, int first, const Struct& value) {
   return first;
 }
 
+template <class Field>
+void read_field(sqlite3_stmt* statement, int column, void* field) {
+  read(statement, column, *static_cast<Field*>(field));
+}
+
 template <class Record>
 Record read_all(sqlite3_stmt* statement) {
+  static const auto fields =
+      fields_with<void(sqlite3_stmt*, int, void*), Record>([]<class Field>() { return &read_field<Field>; });
   Record record;
   int column = 0;
-  for_each_field(record, [&](std::string_view, auto& field) { read(statement, column++, field); });
+  for (const auto& [offset, read] : fields)
+    read(statement, column++, reinterpret_cast<char*>(&record) + offset);
   return record;
 }
 
@@ -161,30 +169,16 @@ void bind_columns(sqlite3_stmt* statement, int first, const Record& record,
 }
 
 // "update t set b=?3,d=?4 where a=?1 and c=?2": the key first, then the changed columns in order.
-template <class Record>
-std::string update_statement(const ColumnMask<Record>& mask) {
-  std::string sql = std::string("update ") + Record::table + " set ";
-  std::size_t column = 0;
-  std::size_t parameter = key_column_count<Record>();
-  for_each_column<Record>([&]<class Field>(std::string_view name) {
-    if (!mask.test(column++)) return;
-    if (parameter > key_column_count<Record>()) sql += ',';
-    sql.append(name).append("=?").append(std::to_string(++parameter));
-  });
-  return sql + " where " + key_condition<Record>();
-}
+std::string update_statement(const char* table, Names keys, Names changed);
+std::string insert_statement(const char* table, Names columns);
 
 template <class Record>
+std::string update_statement(const ColumnMask<Record>& mask) {
+  return update_statement(Record::table, key_names<Record>(), chosen_names(column_names<Record>(), mask));
+}
+template <class Record>
 std::string insert_statement(const ColumnMask<Record>& mask) {
-  std::string columns;
-  std::string marks;
-  std::size_t index = 0;
-  for_each_column<Record>([&]<class Field>(std::string_view name) {
-    if (!mask.test(index++)) return;
-    columns += (columns.empty() ? "" : ",") + std::string(name);
-    marks += marks.empty() ? "?" : ",?";
-  });
-  return std::string("insert into ") + Record::table + "(" + columns + ") values(" + marks + ")";
+  return insert_statement(Record::table, chosen_names(column_names<Record>(), mask));
 }
 
 }  // namespace flowfabric::store::sqlite
