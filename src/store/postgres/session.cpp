@@ -17,8 +17,10 @@ constexpr std::int32_t kCountWriters = 64;
 constexpr std::int64_t kTrimmedPerStep = 1000;
 // Large inputs are read when they are claimed; they would only crowd out the rest.
 constexpr std::size_t kLargestCachedPayload = 4096;
-constexpr std::uint64_t kFewestBetweenPlans = 64;
-constexpr std::uint64_t kMostBetweenPlans = 1 << 18;
+// How many rows may be inserted before plans are made anew: those of 256 are walked through as fast as a few
+// are found.
+constexpr std::uint64_t kFewestBetweenPlans = 256;
+constexpr std::uint64_t kMostBetweenPlans = 1 << 20;
 
 std::int32_t any_writer() {
   std::random_device random;
@@ -57,13 +59,13 @@ void PostgresSession::post_clock() {
 }
 
 // A plan that was made for a small table may go through all of it, and is kept while the table grows, until
-// the database has a look at it. So plans are made anew whenever the tables may have doubled.
+// the database has a look at it. So plans are made anew whenever the tables may be four times as large.
 void PostgresSession::post_begin(const std::string& sql) {
   connection_->post(sql);
   const auto inserted = settings_.inserted->load(std::memory_order_relaxed);
   if (settings_.connection.pooled || inserted < replans_at_) return;
   connection_->post("discard plans");
-  replans_at_ = inserted + std::clamp(inserted, kFewestBetweenPlans, kMostBetweenPlans);
+  replans_at_ = inserted + std::clamp(3 * inserted, kFewestBetweenPlans, kMostBetweenPlans);
 }
 
 std::int64_t PostgresSession::begin(Unit& unit) {
