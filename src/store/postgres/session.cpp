@@ -194,6 +194,7 @@ void PostgresSession::commit(Unit& unit) {
   check_counted(unit);
   if (!unit.purged().empty()) {
     const std::vector<ExecutionId> purged(unit.purged().begin(), unit.purged().end());
+    post_members_gone(purged);
     for_each_type<OwnedRecords>([&]<class Record>() {
       static const std::string sql =
           std::string("delete from ") + Record::table +
@@ -203,7 +204,7 @@ void PostgresSession::commit(Unit& unit) {
     });
   }
   for_each_type<Records>([&]<class Record>() { post_changes<Record>(unit); });
-  post_members(unit);
+  post_new_members(unit);
   post_drops(unit);
   bool has_events = false;
   for_each_type<Events>([&]<class Event>() { has_events |= !unit.appended<Event>().empty(); });

@@ -141,7 +141,8 @@ class PostgresSession final : public Session {
   template <class Event>
   void post_trim(std::int64_t before_ms);
   void post_counts(const core::Unit& unit);
-  void post_members(const core::Unit& unit);
+  void post_new_members(const core::Unit& unit);
+  void post_members_gone(const std::vector<ExecutionId>& removed);
   void post_drops(const core::Unit& unit);
   // Of a row that was read without a lock.
   bool is_only_counted(const core::Slot<QuotaPolicy>& slot) const;

@@ -144,37 +144,28 @@ void PostgresSession::post_answer(Unit& unit, const core::OwedCancels& question)
       [&unit, question](const Rows& found) { unit.put_answer(question, found.all<ExecutionId>()); });
 }
 
-namespace {
-
-void add_member(std::vector<FlowMember>& members, const Execution* execution) {
-  if (!execution || !execution->flow_id) return;
-  members.push_back(
-      {{*execution->flow_id, execution->created_at_ms, execution->partition_key, execution->execution_id}});
+// Whoever is a member stays one until it is removed.
+void PostgresSession::post_new_members(const Unit& unit) {
+  static const std::string sql = insert_statement<FlowMember>();
+  std::vector<FlowMember> members;
+  unit.for_each_dirty<Execution>([&](const core::Slot<Execution>& slot) {
+    if (!slot.changed || !slot.changed->flow_id) return;
+    const auto& execution = *slot.changed;
+    if (unit.is_stored(slot) && slot.stored->flow_id == execution.flow_id) return;
+    members.push_back(
+        {{*execution.flow_id, execution.created_at_ms, execution.partition_key, execution.execution_id}});
+  });
+  if (members.empty()) return;
+  std::vector<const FlowMember*> rows;
+  for (const auto& member : members) rows.push_back(&member);
+  connection_->post(sql, settings_.row_types->of<FlowMember>().parameters(rows));
 }
 
-}  // namespace
-
-void PostgresSession::post_members(const Unit& unit) {
-  static const std::string insert = insert_statement<FlowMember>();
-  static const std::string remove = delete_by_keys<FlowMember>();
-  std::vector<FlowMember> come;
-  std::vector<FlowMember> gone;
-  unit.for_each_dirty<Execution>([&](const core::Slot<Execution>& slot) {
-    const bool stays = slot.stored && slot.changed && slot.stored->flow_id == slot.changed->flow_id;
-    if (stays) return;
-    add_member(come, slot.changed.get());
-    add_member(gone, slot.stored.get());
-  });
-  if (!gone.empty()) {
-    std::vector<FlowMemberKey> keys;
-    for (const auto& each : gone) keys.push_back(each.key());
-    connection_->post(remove, key_parameters<FlowMemberKey>(keys));
-  }
-  if (!come.empty()) {
-    std::vector<const FlowMember*> rows;
-    for (const auto& each : come) rows.push_back(&each);
-    connection_->post(insert, settings_.row_types->of<FlowMember>().parameters(rows));
-  }
+void PostgresSession::post_members_gone(const std::vector<ExecutionId>& removed) {
+  static const std::string sql = "delete from ff_flow_member m using " + keys_as_rows<Execution>() +
+                                 " join ff_exec_core c on " + same_key<Execution>("c", "k") + " where " +
+                                 same_key<FlowMember>("m", "c");
+  connection_->post(sql, key_parameters<ExecutionId>(removed));
 }
 
 std::optional<FlowId> PostgresSession::remembered_flow(const ExecutionId& id) const {
