@@ -56,7 +56,7 @@ void PostgresSession::post_edges_from(Unit& unit) {
 void PostgresSession::post_edges(Unit& unit, std::vector<core::EdgesFrom> questions, bool to_resolve) {
   static const std::string edges = "select k.asked," + columns_of<Edge>("e") + kEdgesAsked;
   static const std::string resolved =
-      "select e.*," + columns_of<EdgeGroup>("g") + ",t.xmin from (" + edges +
+      "select e.*," + columns_of<EdgeGroup>("g") + ",t.xmin,e.partition_key,e.downstream_eid from (" + edges +
       " order by e.partition_key,e.downstream_eid offset 0) as e left join lateral ("
       "select t.xmin from ff_exec_core t where t.partition_key=e.partition_key and "
       "t.execution_id=e.downstream_eid for update) as t on true left join lateral ("
@@ -89,10 +89,10 @@ void PostgresSession::take_edges(Unit& unit, const std::vector<core::EdgesFrom>&
 void PostgresSession::take_downstreams(Unit& unit, const Rows& found) {
   constexpr int after_edge = 1 + static_cast<int>(column_count<Edge>());
   constexpr int after_join = after_edge + static_cast<int>(column_count<EdgeGroup>());
+  constexpr int after_version = after_join + 1;
   Versions versions;
   for (int row = 0; row < found.size(); ++row) {
-    const auto edge = found.get_struct<Edge>(row, 1);
-    auto& version = versions[edge.downstream()];
+    auto& version = versions[found.get_struct<ExecutionId>(row, after_version)];
     if (!found.is_null(row, after_join)) version = version_of(found, row, after_join);
     if (found.is_null(row, after_edge)) continue;
     auto join = std::make_shared<const EdgeGroup>(found.get_struct<EdgeGroup>(row, after_edge));
