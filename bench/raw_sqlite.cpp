@@ -18,7 +18,6 @@ namespace {
 using namespace flowfabric;
 using store::sqlite::Access;
 using store::sqlite::Connection;
-using store::sqlite::Durability;
 using store::sqlite::Statement;
 
 std::int64_t now_ms() {
@@ -151,7 +150,7 @@ class Baseline {
       insert_completion_.run(rows.completion, ++completions_);
     }
     commit_.run();
-    if (connection_.wal_pages() >= 8000) connection_.checkpoint(false);
+    if (connection_.wal_pages() >= 8000) connection_.checkpoint(Connection::Checkpoint::beside);
   }
 
  private:
@@ -231,7 +230,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   {
-    Connection connection(path, Access::read_write, Durability::full);
+    Connection connection(path, Access::read_write);
+    connection.sync_commits(true);
     store::sqlite::migrate(connection, {.partitions = {}, .now_ms = now_ms});
     Baseline baseline(connection);
     const auto start = std::chrono::steady_clock::now();

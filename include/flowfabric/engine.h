@@ -66,10 +66,15 @@ struct EngineOptions {
   // Told, while the engine opens, what somebody should know although nothing failed. Never a secret.
   std::function<void(const std::string&)> notice{};
   // Told, after a commit and on its thread, what has a meaning that nobody may have wanted: an unknown action
-  // of a budget, a limit that was passed and only warns, counts that were wrong. Keep it short, never block.
+  // of a budget, a limit that was passed and only warns, counts that were wrong; and why the store cannot
+  // commit, at most once a minute while the reason stays. Keep it short, never block.
   std::function<void(const std::string&)> warning{};
   // Told, after each commit and on its thread, which attempts it has ended: keep it short, never block in it.
   std::function<void(std::vector<EndedAttempt>)> attempts_ended{};
+  // Told once, on any thread, when the disk has failed so that nobody knows any more what is on it. From then
+  // on every call is answered with this error: end the process, and start it again when the disk is well. Do
+  // not stop the engine in it.
+  std::function<void(const Error&)> store_failed{};
   // Replaces the store's time. For tests.
   std::function<std::int64_t()> now_ms{};
 };

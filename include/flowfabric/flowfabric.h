@@ -1,6 +1,7 @@
 // The whole public surface: what an embedding program includes.
 #pragma once
 
+#include "flowfabric/backup.h"
 #include "flowfabric/check.h"
 #include "flowfabric/engine.h"
 #include "flowfabric/error.h"

@@ -61,6 +61,8 @@ struct EngineStats {
   std::uint64_t queued_bytes{0};
   std::uint64_t max_queued{0};
   bool queue_is_full{false};  // a committer answers `resource_exhausted`
+  // Why the last commit failed, if that was within half a minute and none has succeeded since.
+  std::string store_trouble{};
   std::uint64_t waiting_claims{0};
   std::uint64_t watchers{0};
 

@@ -63,7 +63,7 @@ std::vector<Check> check_all(Call& call) {
   const auto probed = probe_store(call);
   const auto& limit = std::to_string(stats.max_queued);
   return {{"accepting", call.services.draining ? "The server is shutting down." : ""},
-          {"store", probed ? "" : error_text(probed.error()) + ": " + probed.error().advice},
+          {"store", probed ? stats.store_trouble : error_text(probed.error()) + ": " + probed.error().advice},
           {"clock", problem_of_clock(stats)},
           {"queue", stats.queue_is_full
                         ? std::to_string(stats.queued) + " operations wait, of at most " + limit + "."

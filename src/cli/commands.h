@@ -25,6 +25,7 @@ void add_top(CLI::App& app, Action& chosen);
 void add_serve(CLI::App& app, Action& chosen);
 void add_demo(CLI::App& app, Action& chosen);
 void add_migrate(CLI::App& app, Action& chosen);
+void add_backup(CLI::App& app, Action& chosen);
 void add_doctor(CLI::App& app, Action& chosen);
 void add_bench(CLI::App& app, Action& chosen);
 void add_completion(CLI::App& app, Action& chosen);

@@ -26,7 +26,7 @@ void add_commands(CLI::App& app, Action& chosen) {
   };
   in_group("Work", add_submit, add_inspect, add_change, add_signal, add_flow);
   in_group("Watch and operate", add_watch, add_fleet, add_top);
-  in_group("Run", add_serve, add_demo, add_migrate, add_doctor, add_bench, add_completion);
+  in_group("Run", add_serve, add_demo, add_migrate, add_backup, add_doctor, add_bench, add_completion);
 }
 
 // The first word that should be a command and is none; empty: there is none.

@@ -22,6 +22,10 @@ const Error kOverdue{ErrorCode::timeout, "not run in time",
 // Another writer cannot be in the way this often by chance.
 constexpr int kMaxReruns = 20;
 
+// How long a failed commit is worth telling when nothing else is tried.
+constexpr std::chrono::seconds kTroubleLasts{30};
+constexpr std::chrono::seconds kBetweenWarnings{60};
+
 }  // namespace
 
 Committer::Committer(std::unique_ptr<store::Session> session, const EngineOptions& options,
@@ -208,6 +212,7 @@ void Committer::process(std::vector<Operation> batch) {
 
 void Committer::finish(Run& run) {
   count(run);
+  note_outcome(run);
   if (!run.result.failure) committed_(run.result.effects);
   answer(run);
   wake(run.result.effects);
@@ -232,6 +237,22 @@ void Committer::count(const Run& run) {
 void Committer::count_failure(const Error& failure) {
   std::lock_guard lock(figures_mutex_);
   ++figures_.store_failures[std::string(enum_name(error_info(failure.code).kind))];
+}
+
+void Committer::note_outcome(const Run& run) {
+  const auto& failure = run.result.failure;
+  if (!failure && !run.commit_began) return;
+  const auto now = std::chrono::steady_clock::now();
+  {
+    std::lock_guard lock(figures_mutex_);
+    const bool is_news = failure && (!trouble_ || trouble_->code != failure->code ||
+                                     now - trouble_told_at_ > kBetweenWarnings);
+    trouble_ = failure;
+    trouble_at_ = now;
+    if (!is_news) return;
+    trouble_told_at_ = now;
+  }
+  if (options_.warning) options_.warning("The store cannot commit: " + failure->to_string());
 }
 
 void Committer::wake(const BatchEffects& effects) {
@@ -295,6 +316,8 @@ EngineStats Committer::stats() const {
   {
     std::lock_guard lock(figures_mutex_);
     stats = figures_;
+    const bool is_recent = std::chrono::steady_clock::now() - trouble_at_ < kTroubleLasts;
+    if (trouble_ && is_recent) stats.store_trouble = trouble_->to_string();
   }
   std::lock_guard lock(mutex_);
   stats.queued = queue_.size();

@@ -60,6 +60,7 @@ class Committer {
   void finish(Run& run);
   void count(const Run& run);
   void count_failure(const Error& failure);
+  void note_outcome(const Run& run);
   void wake(const BatchEffects& effects);
   bool is_stopping() const;
   bool others_wait() const;
@@ -84,6 +85,9 @@ class Committer {
   // Changed once per batch.
   mutable std::mutex figures_mutex_;
   EngineStats figures_;
+  std::optional<Error> trouble_;  // why the last commit failed
+  SteadyTime trouble_at_{};
+  SteadyTime trouble_told_at_{};
   std::thread thread_;
 };
 

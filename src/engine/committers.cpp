@@ -65,6 +65,7 @@ EngineStats Committers::stats() const {
     all.queued_bytes += stats.queued_bytes;
     all.max_queued += stats.max_queued;
     all.queue_is_full |= stats.queue_is_full;
+    if (all.store_trouble.empty()) all.store_trouble = stats.store_trouble;
     // Several committers stop with one grace.
     all.shutdown_timeouts = std::max(all.shutdown_timeouts, stats.shutdown_timeouts);
   }

@@ -52,7 +52,8 @@ Result<void> check_options(const EngineOptions& options) {
 
 store::StoreOptions store_options(const EngineOptions& options) {
   return {.partitions = {options.flow_partitions, options.budget_partitions, options.quota_partitions},
-          .now_ms = options.now_ms};
+          .now_ms = options.now_ms,
+          .failed = options.store_failed};
 }
 
 }  // namespace

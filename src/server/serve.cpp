@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <thread>
 
@@ -18,6 +19,11 @@ namespace flowfabric::server {
 namespace {
 
 constexpr int kFailed = 1;
+constexpr int kDiskFailed = 74;  // EX_IOERR of sysexits.h
+// For how long a server whose disk has failed goes on telling so before it ends, and how long it then waits
+// for those whom it is still answering.
+constexpr std::chrono::seconds kTellsOfFailure{1};
+constexpr std::chrono::seconds kGraceAfterFailure{2};
 
 // Waited for by one thread instead of interrupting any.
 class Signals {
@@ -51,7 +57,25 @@ api::Options api_options(const Config& config, Log& log, api::Tracer* tracer) {
   return options;
 }
 
-Result<Engine> open_engine(const Config& config, Log& log, api::Tracer* tracer) {
+// Whether the store has failed for good. If so, it ends the process as a signal would.
+class StoreWatch {
+ public:
+  explicit StoreWatch(Log& log) : log_(log) {}
+  void has_failed(const Error& why) {
+    log_.error(why.to_string() +
+               fmt::format(" This process refuses everything from now on, and ends with exit code {}.",
+                           kDiskFailed));
+    failed_ = true;
+    kill(getpid(), SIGTERM);
+  }
+  bool failed() const { return failed_; }
+
+ private:
+  Log& log_;
+  std::atomic<bool> failed_{false};
+};
+
+Result<Engine> open_engine(const Config& config, Log& log, StoreWatch& watch, api::Tracer* tracer) {
   if (config.store_url.starts_with("postgres")) {
     const auto migrated = migrate(config.store_url, config.engine);
     if (!migrated) return std::unexpected(migrated.error());
@@ -59,6 +83,7 @@ Result<Engine> open_engine(const Config& config, Log& log, api::Tracer* tracer) 
   auto options = config.engine;
   options.notice = [&log](const std::string& text) { log.info(text); };
   options.warning = [&log](const std::string& text) { log.warn(text); };
+  options.store_failed = [&watch](const Error& why) { watch.has_failed(why); };
   if (tracer) {
     options.attempts_ended = [tracer](std::vector<EndedAttempt> ended) { tracer->add(std::move(ended)); };
   }
@@ -94,7 +119,8 @@ int serve(const Config& config) {
     tracer = std::make_unique<api::Tracer>(api::TracerOptions{
         .endpoint = config.otlp_endpoint, .notice = [&log](const std::string& text) { log.warn(text); }});
   }
-  auto engine = open_engine(config, log, tracer.get());
+  StoreWatch watch(log);
+  auto engine = open_engine(config, log, watch, tracer.get());
   if (!engine) {
     log.error(engine.error().to_string());
     return kFailed;
@@ -117,14 +143,18 @@ int serve(const Config& config) {
                        (*server)->port(), store::redacted_url(config.store_url)));
 
   signals.wait();
+  if (watch.failed()) std::this_thread::sleep_for(kTellsOfFailure);
   log.info("shutting down; a second signal ends it at once");
   std::thread([&signals] {
     signals.wait();
     _exit(kFailed);
   }).detach();
-  const auto until = std::chrono::steady_clock::now() + config.shutdown_grace;
+  const auto grace = watch.failed()
+                         ? std::min<std::chrono::milliseconds>(config.shutdown_grace, kGraceAfterFailure)
+                         : config.shutdown_grace;
+  const auto until = std::chrono::steady_clock::now() + grace;
   api.begin_draining();
-  if (!(*server)->drain(config.shutdown_grace)) log.warn("some requests were cut off after the grace period");
+  if (!(*server)->drain(grace)) log.warn("some requests were cut off after the grace period");
   const auto left = [&] {
     const auto rest = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
     return std::max(rest, std::chrono::milliseconds(1000));
@@ -132,7 +162,7 @@ int serve(const Config& config) {
   engine->stop(left());
   if (tracer) tracer->stop(left());
   log.info("stopped");
-  return 0;
+  return watch.failed() ? kDiskFailed : 0;
 }
 
 }  // namespace flowfabric::server

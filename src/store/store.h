@@ -24,9 +24,10 @@ namespace flowfabric::store {
 // What a batch that failed may do. Nothing of it was stored, unless its commit says otherwise.
 enum class Retry {
   never,
-  now,         // another writer was in the way
-  when_back,   // the store is away
-  one_by_one,  // one of its operations cannot be stored, or meets damage; the others can
+  now,            // another writer was in the way
+  when_back,      // the store is away
+  one_by_one,     // one of its operations cannot be stored, or meets damage; the others can
+  after_restart,  // nobody knows what is on the disk, and this process will not find out
 };
 
 struct StoreFailure {
@@ -266,6 +267,9 @@ class Store {
 struct StoreOptions {
   PartitionCounts partitions{};
   std::function<std::int64_t()> now_ms{};  // replaces the store's clock
+  // Told once, on any thread, when the store has met `Retry::after_restart`, and refuses everything from then
+  // on.
+  std::function<void(const Error&)> failed{};
 };
 
 std::int64_t system_now_ms();

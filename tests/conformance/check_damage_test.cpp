@@ -89,8 +89,7 @@ class DamagedStore : public ReopenFixture, public ::testing::WithParamInterface<
     close();
     std::string text;
     {
-      store::sqlite::Connection connection(store().file(), store::sqlite::Access::read_only,
-                                           store::sqlite::Durability::full);
+      store::sqlite::Connection connection(store().file(), store::sqlite::Access::read_only);
       auto statement = connection.prepare("select * from ff_exec_core" + whose(number));
       if (statement.step()) {
         for (int i = 0; i < sqlite3_column_count(statement.get()); ++i) {

@@ -6,19 +6,20 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <stdexcept>
 
 namespace flowfabric::e2e {
 
-ChildProcess::ChildProcess(std::vector<std::string> arguments) {
+ChildProcess::ChildProcess(std::vector<std::string> arguments, Environment environment) {
   int ends[2];
   // Servers that are started meanwhile must not keep the pipe open.
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
-  arguments.insert(arguments.begin(), "ff_e2e_tests");
+  arguments.insert(arguments.begin(), "tests");
   arguments.push_back(std::to_string(ends[1]));
   process_ = fork();
   if (process_ < 0) throw std::runtime_error("fork");
-  if (process_ == 0) run(std::move(arguments), ends[1]);
+  if (process_ == 0) run(std::move(arguments), environment, ends[1]);
   close(ends[1]);
   // The pipe holds little: it is read all the time, so that the child never waits for us.
   reader_ = std::thread([this, end = ends[0]] { listen(end); });
@@ -28,9 +29,10 @@ ChildProcess::~ChildProcess() {
   end_by(SIGKILL);
 }
 
-void ChildProcess::run(std::vector<std::string> arguments, int pipe) {
+void ChildProcess::run(std::vector<std::string> arguments, const Environment& environment, int pipe) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   fcntl(pipe, F_SETFD, 0);
+  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> words;
   for (auto& argument : arguments) words.push_back(argument.data());
   words.push_back(nullptr);
@@ -46,6 +48,7 @@ void ChildProcess::listen(int pipe) {
     speaking_ = true;
   }
   close(pipe);
+  hung_up_ = true;
 }
 
 std::string ChildProcess::take_lines() {
@@ -65,6 +68,10 @@ void ChildProcess::end_by(int signal) {
   reader_.join();
 }
 
+void ChildProcess::wait() {
+  end_by(0);
+}
+
 void ChildProcess::kill() {
   end_by(SIGKILL);
 }
@@ -77,8 +84,12 @@ bool ChildProcess::was_killed() const {
   return WIFSIGNALED(status_) && WTERMSIG(status_) == SIGKILL;
 }
 
+int ChildProcess::exit_code() const {
+  return WIFEXITED(status_) ? WEXITSTATUS(status_) : -1;
+}
+
 bool ChildProcess::ended_well() const {
-  return WIFEXITED(status_) && WEXITSTATUS(status_) == 0;
+  return exit_code() == 0;
 }
 
 }  // namespace flowfabric::e2e

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -12,10 +13,13 @@
 
 namespace flowfabric::e2e {
 
+// Variables that a child finds beside those of this process.
+using Environment = std::map<std::string, std::string>;
+
 class ChildProcess {
  public:
   // main.cpp knows what to do with the arguments; the last one that it gets is the end of the pipe.
-  explicit ChildProcess(std::vector<std::string> arguments);
+  explicit ChildProcess(std::vector<std::string> arguments, Environment environment = {});
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
@@ -26,11 +30,15 @@ class ChildProcess {
 
   void kill();       // SIGKILL
   void terminate();  // SIGTERM, and waits for its end
+  void wait();       // for its end
+  // It has closed its end of the pipe, as one that ends does.
+  bool has_hung_up() const { return hung_up_; }
   bool was_killed() const;
+  int exit_code() const;  // -1: it was ended by a signal
   bool ended_well() const;
 
  private:
-  void run(std::vector<std::string> arguments, int pipe);
+  void run(std::vector<std::string> arguments, const Environment& environment, int pipe);
   void listen(int pipe);
   void end_by(int signal);
 
@@ -40,6 +48,7 @@ class ChildProcess {
   std::mutex mutex_;
   std::string said_;
   std::atomic<bool> speaking_{false};
+  std::atomic<bool> hung_up_{false};
 };
 
 }  // namespace flowfabric::e2e

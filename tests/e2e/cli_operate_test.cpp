@@ -200,7 +200,7 @@ TEST(CliHelp, HasExamplesForEveryCommand) {
        {"serve",  "migrate", "demo",  "submit",      "get",       "list",      "cancel",
         "replay", "signal",  "why",   "flow submit", "flow show", "flow list", "flow cancel",
         "tail",   "events",  "lanes", "lanes pause", "workers",   "budgets",   "budgets show",
-        "top",    "doctor",  "bench", "completion"}) {
+        "top",    "doctor",  "bench", "completion",  "backup"}) {
     EXPECT_TRUE(has(all.said, command.substr(0, command.find(' ')))) << command;
     const auto help = run_program(command + " --help");
     EXPECT_EQ(help.code, 0) << command;

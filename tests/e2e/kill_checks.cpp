@@ -23,6 +23,7 @@ void check_one(const Execution& execution, const std::vector<Attempt>& attempts,
   if (!said.leases.empty()) {
     EXPECT_GE(execution.lease_epoch, *said.leases.rbegin()) << id << ": an acknowledged claim is gone";
   }
+  EXPECT_GE(execution.lease_epoch, said.shown_epoch) << id << ": what was shown is gone";
   EXPECT_GE(execution.last_end.ended_lease_epoch, said.ended_epoch) << id << ": a report is gone";
   EXPECT_GE(execution.replay_count, said.replays) << id << ": a replay is gone";
   if (said.marked) {
@@ -69,6 +70,10 @@ std::string Ledger::note(const std::string& line) {
     return "";
   }
   if (!(words >> epoch)) return "no epoch: " + line;
+  if (kind == 'V') {
+    said.shown_epoch = std::max(said.shown_epoch, epoch);
+    return "";
+  }
   if (kind == 'T') {
     if (!said.leases.insert(epoch).second) return "a lease was handed out twice: " + line;
     const bool after_its_end = !said.completed.empty() && epoch > *said.completed.begin();

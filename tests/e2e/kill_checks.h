@@ -14,6 +14,7 @@ namespace flowfabric::e2e {
 struct Acknowledged {
   std::set<std::int64_t> leases;          // handed out
   std::int64_t ended_epoch{0};            // of the latest lease ended by a report
+  std::int64_t shown_epoch{0};            // that a reader was shown
   std::set<std::int64_t> completed;       // by lease
   std::map<std::int64_t, bool> failures;  // by lease: whether another attempt was planned
   bool marked{false};

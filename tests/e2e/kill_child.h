@@ -18,6 +18,7 @@ inline constexpr const char* kChildArgument = "--child-of-kill-test";
 //   L id epoch        later (delayed)
 //   A id              about to be replayed: it may run again from now on
 //   R id              replayed
+//   V id epoch        shown to a reader with this lease epoch (said by other children)
 inline constexpr const char* kMark = "test.mark";
 std::string result_of(const std::string& id, std::int64_t epoch);
 

@@ -10,14 +10,11 @@ namespace {
 
 using store::sqlite::Access;
 using store::sqlite::Connection;
-using store::sqlite::Durability;
 
 TEST(Kill, NothingThatWasAcknowledgedIsEverLost) {
   const tests::TemporaryFolder folder;
   const auto file = folder.file("kill.db");
-  const auto number = [&](const std::string& sql) {
-    return Connection(file, Access::read_only, Durability::full).number(sql);
-  };
+  const auto number = [&](const std::string& sql) { return Connection(file, Access::read_only).number(sql); };
   kill_again_and_again({.url = "sqlite:" + file, .number = number}, 24);
   EXPECT_EQ(number("select count(*) from pragma_integrity_check where integrity_check='ok'"), 1);
 }

@@ -10,8 +10,7 @@
 namespace flowfabric::tests {
 
 inline void damage_file(const std::string& file, const std::string& sql) {
-  store::sqlite::Connection connection(file, store::sqlite::Access::read_write,
-                                       store::sqlite::Durability::full);
+  store::sqlite::Connection connection(file, store::sqlite::Access::read_write);
   connection.run(sql);
   ASSERT_GT(sqlite3_total_changes(connection.get()), 0) << sql;
 }

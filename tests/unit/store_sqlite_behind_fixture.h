@@ -77,7 +77,7 @@ class CommitBehind : public testing::Test {
   const std::string path_{folder_.file("a.db")};
   std::unique_ptr<Store> store_;
   std::unique_ptr<Session> writer_;
-  Connection other_{path_, Access::read_write, Durability::normal};
+  Connection other_{path_, Access::read_write};
   std::uint64_t seed_{0};
   std::mutex mutex_;
   std::vector<std::pair<std::uint64_t, std::optional<ErrorCode>>> told_;

@@ -9,10 +9,10 @@ namespace {
 
 class GatheredLog : public testing::Test {
  protected:
-  Connection open() { return Connection(path_, Access::read_write, Durability::full); }
+  Connection open() { return Connection(path_, Access::read_write); }
   // Not through our way of writing the log.
   std::int64_t seen_by_others(const std::string& sql) {
-    Connection other(path_, Access::read_only, Durability::full);
+    Connection other(path_, Access::read_only);
     return other.number(sql);
   }
 
@@ -32,7 +32,7 @@ TEST_F(GatheredLog, WhoeverReadsSeesEveryCommit) {
     sum += size;
     ASSERT_EQ(seen_by_others(kSum), sum) << i;
     if (i % 20 != 0) continue;
-    ASSERT_TRUE(connection.checkpoint(true)) << "and the log starts over";
+    ASSERT_TRUE(connection.checkpoint(Connection::Checkpoint::restart)) << "and the log starts over";
   }
 }
 
@@ -64,7 +64,7 @@ TEST_F(GatheredLog, ACopyOfTheFilesHoldsWhatWasCommitted) {
   for (const std::string end : {"", "-wal"}) {
     std::filesystem::copy_file(path_ + end, folder_.file("copy.db") + end);
   }
-  Connection copy(folder_.file("copy.db"), Access::read_write, Durability::full);
+  Connection copy(folder_.file("copy.db"), Access::read_write);
   EXPECT_EQ(copy.number(kSum), 150'000);
 }
 

@@ -40,7 +40,7 @@ insert into ff_exec_core (partition_key, execution_id, lane_id, route_id, create
 )sql";
 
 void make_file(const std::string& path, int version, const std::string& rows) {
-  Connection connection(path, Access::read_write, Durability::normal);
+  Connection connection(path, Access::read_write);
   connection.run("pragma application_id=1179009346");
   for (const auto& migration : migrations()) {
     if (migration.version <= version) connection.run(migration.sql);
@@ -102,7 +102,7 @@ TEST(SqliteMigration, TablesThatAreLaidAnewKeepTheirRows) {
                 row("ff_edge", flow + "edge_id, upstream_eid, resolved_at_ms", two + ", " + one + ", 4") +
                 row("ff_edge_group", flow + "downstream_eid, cancel_siblings_reason", two + ", 'why'"));
   ASSERT_TRUE(migrate_store("sqlite:" + path, {}));
-  Connection connection(path, Access::read_only, Durability::normal);
+  Connection connection(path, Access::read_only);
   for (const auto& [table, what] : std::vector<std::pair<std::string, std::string>>{
            {"ff_exec_spec", "trace_context='trace'"},
            {"ff_attempt", "attempt_index=3 and result='done'"},

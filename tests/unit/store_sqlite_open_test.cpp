@@ -118,6 +118,70 @@ TEST_F(SqliteOpen, AnotherProcessIsNamedAndItsDeathFreesTheFile) {
   EXPECT_TRUE(open_store(url_of("a.db"), {}));
 }
 
+// The lock is on the database itself, too.
+TEST_F(SqliteOpen, WithoutTheFileBesideItIsStillHeld) {
+  Holder holder(url_of("a.db"));
+  ASSERT_TRUE(holder.holds());
+  std::filesystem::remove(path_to("a.db.lock"));
+  EXPECT_EQ(refusal_of(url_of("a.db")).code, ErrorCode::unavailable);
+  std::filesystem::create_hard_link(path_to("a.db"), path_to("b.db"));
+  EXPECT_EQ(refusal_of(url_of("b.db")).code, ErrorCode::unavailable) << "by another name";
+}
+
+// A second attempt in this process must not take SQLite's locks away, which belong to the process: somebody
+// else could then remove the log that the first one writes.
+TEST_F(SqliteOpen, ARefusalLeavesTheLocksOfTheHolderAlone) {
+  auto engine = Engine::open(url_of("a.db"));
+  ASSERT_TRUE(engine) << engine.error().to_string();
+  std::filesystem::remove(path_to("a.db.lock"));
+  ASSERT_FALSE(Engine::open(url_of("a.db")));
+  std::filesystem::create_hard_link(path_to("a.db"), path_to("b.db"));
+  ASSERT_FALSE(Engine::open(url_of("b.db")));
+  ASSERT_TRUE(plan_migration(url_of("a.db")));
+  // Who wants the database for himself alone is refused as long as somebody has it open.
+  const auto shell =
+      "sqlite3 " + path_to("a.db") + " 'pragma journal_mode=delete' 2>&1 | grep -q -e wal -e locked";
+  EXPECT_EQ(std::system(shell.c_str()), 0);
+  EXPECT_TRUE(engine->call(CreateExecution{.execution_kind = "k"}));
+}
+
+TEST_F(SqliteOpen, ALinkLeadsToTheDatabase) {
+  std::filesystem::create_directory(path_to("real"));
+  std::filesystem::create_symlink("real/a.db", path_to("link.db"));
+  ExecutionId id;
+  for (const auto* name : {"link.db", "real/a.db"}) {
+    auto engine = Engine::open(url_of(name));
+    ASSERT_TRUE(engine) << engine.error().to_string();
+    if (name == std::string("link.db")) {
+      id = engine->call(CreateExecution{.execution_kind = "k"})->execution_id;
+      EXPECT_FALSE(Engine::open(url_of("real/a.db"))) << "it is the same database";
+    }
+    EXPECT_TRUE(engine->call(DescribeExecution{id}));
+  }
+  EXPECT_TRUE(std::filesystem::exists(path_to("real/a.db")));
+  EXPECT_FALSE(std::filesystem::exists(path_to("link.db.lock"))) << "its neighbours are beside it";
+}
+
+TEST_F(SqliteOpen, LinksThatLeadNowhereAreRefused) {
+  std::filesystem::create_symlink("b.db", path_to("a.db"));
+  std::filesystem::create_symlink("a.db", path_to("b.db"));
+  EXPECT_EQ(refusal_of(url_of("a.db")).code, ErrorCode::transport);
+}
+
+// What a clean end leaves is in the one file.
+TEST_F(SqliteOpen, AfterTheEndTheFileAloneHoldsEverything) {
+  ExecutionId id;
+  {
+    auto engine = Engine::open(url_of("a.db"));
+    ASSERT_TRUE(engine) << engine.error().to_string();
+    id = engine->call(CreateExecution{.execution_kind = "k"})->execution_id;
+  }
+  std::filesystem::copy_file(path_to("a.db"), path_to("copy.db"));
+  auto engine = Engine::open(url_of("copy.db"));
+  ASSERT_TRUE(engine) << engine.error().to_string();
+  EXPECT_TRUE(engine->call(DescribeExecution{id}));
+}
+
 TEST_F(SqliteOpen, AClosedStoreMayBeOpenedAgain) {
   make("a.db");
   EXPECT_TRUE(open_store(url_of("a.db"), {}));
@@ -220,7 +284,7 @@ TEST_F(SqliteOpen, MigratingTwiceDoesNothingTheSecondTime) {
   const auto second = migrate_store(url_of("a.db"), {});
   EXPECT_EQ(first, path_to("a.db") +
                        ": applied 1 foundations, 2 executions, 3 flows, 4 suspension, 5 limits, 6 streams, 7 "
-                       "waitpoint ids, 8 pauses, 9 keys by id, 10 redo log");
+                       "waitpoint ids, 8 pauses, 9 keys by id, 10 redo log, 11 past redo logs");
   EXPECT_EQ(second, path_to("a.db") + ": schema is up to date");
 }
 

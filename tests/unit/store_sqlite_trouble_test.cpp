@@ -239,7 +239,7 @@ TEST(SqliteLog, AReaderThatStaysHoldsUpNobody) {
   ASSERT_TRUE(engine) << engine.error().to_string();
   write_payloads(*engine, 10);
   ASSERT_TRUE(engine->call(CountLane{}));  // it is in the tables then
-  Connection reader(folder.file("a.db"), Access::read_only, Durability::full);
+  Connection reader(folder.file("a.db"), Access::read_only);
   reader.run("begin");
   ASSERT_EQ(reader.number("select count(*) from ff_exec_core"), 10);
   EXPECT_LT(write_payloads(*engine, 1000), 5000ms);
@@ -256,7 +256,7 @@ TEST(SqliteLog, AReaderThatStaysForLongHoldsUpNobody) {
   ASSERT_TRUE(engine) << engine.error().to_string();
   write_payloads(*engine, 10);
   ASSERT_TRUE(engine->call(CountLane{}));  // it is in the tables then
-  Connection reader(folder.file("a.db"), Access::read_only, Durability::full);
+  Connection reader(folder.file("a.db"), Access::read_only);
   reader.run("begin");
   ASSERT_EQ(reader.number("select count(*) from ff_exec_core"), 10);
   while (log_bytes(folder.file("a.db")) < (140u << 20)) {
@@ -277,7 +277,7 @@ class SqliteDamage : public testing::Test {
       damaged_ = engine->call(CreateExecution{.execution_kind = "k"})->execution_id;
       sound_ = engine->call(CreateExecution{.lane_id = "other", .execution_kind = "k"})->execution_id;
     }
-    Connection connection(folder_.file("a.db"), Access::read_write, Durability::full);
+    Connection connection(folder_.file("a.db"), Access::read_write);
     auto update = connection.prepare("update " + table + " set " + assignment + " where execution_id=?1");
     sqlite3_bind_blob(update.get(), 1, damaged_.uuid.bytes.data(), 16, SQLITE_STATIC);
     update.run();

@@ -15,6 +15,8 @@ namespace flowfabric::store::sqlite {
 
 // The error for a result code, naming the file and the remedy.
 Error explain(int code, const std::string& path, const std::string& message);
+// Of the last call on a connection, with what may be done about it.
+StoreFailure failure_at(sqlite3* connection, const std::string& path);
 
 class Statement {
  public:
@@ -52,11 +54,13 @@ class ResetAfterUse {
 };
 
 enum class Access { read_write, read_only };
+// Of a store: whether an answer means that the change is on disk.
 enum class Durability { full, normal };
 
 class Connection {
  public:
-  Connection(std::string path, Access access, Durability durability);
+  // Its commits are written to the log, and not synced, until it is told to (`sync_commits`).
+  Connection(std::string path, Access access);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -68,15 +72,19 @@ class Connection {
   Statement prepare(const std::string& sql) const { return Statement(connection_, path_, sql); }
 
   bool in_transaction() const { return sqlite3_get_autocommit(connection_) == 0; }
+  // Whether a commit is on disk before anybody can see it.
+  void sync_commits(bool full);
   // Pages in the write-ahead log after the last commit of this connection.
   int wal_pages() const { return wal_pages_; }
-  // Moves the log's pages into the database, so that the log can start over. With `wait`, gives readers that
-  // are in the way a moment to finish. Says whether all pages were moved.
-  bool checkpoint(bool wait);
+  // Moves the log's pages into the database, so that the log can start over. Says whether all were moved.
+  enum class Checkpoint {
+    beside,   // as far as it can be done without waiting
+    restart,  // gives readers that are in the way a moment to finish
+    empty,    // the same, and the log has no bytes then
+  };
+  bool checkpoint(Checkpoint how);
 
  private:
-  [[noreturn]] void fail(int code) const;
-
   std::string path_;
   sqlite3* connection_{nullptr};
   int wal_pages_{0};

@@ -16,7 +16,7 @@ struct LogFile : sqlite3_file {
   sqlite3_file* real;
   sqlite3_int64 begin;  // where the gathered bytes belong
   std::string gathered;
-  bool leaves_unsynced;
+  bool syncs;
   bool begins_anew;  // its header was written, and not yet synced
 };
 
@@ -80,7 +80,7 @@ int truncate(sqlite3_file* file, sqlite3_int64 size) {
 int sync(sqlite3_file* file, int flags) {
   return after_writing(file, [&](auto* real, auto* methods) {
     auto& log = log_of(file);
-    if (log.leaves_unsynced && !log.begins_anew) return SQLITE_OK;
+    if (!log.syncs && !log.begins_anew) return SQLITE_OK;
     const int code = methods->xSync(real, flags);
     if (code == SQLITE_OK) log.begins_anew = false;
     return code;
@@ -161,14 +161,12 @@ sqlite3_vfs* register_vfs() {
 
 }  // namespace
 
-CommitsUnsynced::CommitsUnsynced(sqlite3* connection) : log_(nullptr) {
-  sqlite3_file_control(connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log_);
-  if (log_ && log_->pMethods != &kMethods) log_ = nullptr;
-  if (log_) log_of(log_).leaves_unsynced = true;
-}
-
-CommitsUnsynced::~CommitsUnsynced() {
-  if (log_) log_of(log_).leaves_unsynced = false;
+bool sync_log(sqlite3* connection, bool syncs) {
+  sqlite3_file* log = nullptr;
+  sqlite3_file_control(connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (!log || log->pMethods != &kMethods) return false;
+  log_of(log).syncs = syncs;
+  return true;
 }
 
 const char* log_gathering_vfs() {

@@ -8,21 +8,12 @@
 
 namespace flowfabric::store::sqlite {
 
-// The name of the SQLite VFS that does it. Only for connections that sync every commit.
+// The name of the SQLite VFS that does it. Only for connections with `pragma synchronous=full`.
 const char* log_gathering_vfs();
 
-// While there is one, commits of the connection are written and announced, but not synced: somebody else does
-// that. What keeps an old log from being taken for a new one is synced all the same. Does nothing to a
-// connection with another VFS.
-class CommitsUnsynced {
- public:
-  explicit CommitsUnsynced(sqlite3* connection);
-  ~CommitsUnsynced();
-  CommitsUnsynced(const CommitsUnsynced&) = delete;
-  CommitsUnsynced& operator=(const CommitsUnsynced&) = delete;
-
- private:
-  sqlite3_file* log_;  // null: it has another VFS
-};
+// Whether commits of the connection, and its checkpoints, are synced, or only written and announced: somebody
+// else syncs them then. (At first they are not.) What keeps an old log from being taken for a new one is
+// synced all the same. The connection must have read from its database before. False: it has no such log.
+bool sync_log(sqlite3* connection, bool syncs);
 
 }  // namespace flowfabric::store::sqlite

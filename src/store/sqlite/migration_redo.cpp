@@ -12,4 +12,13 @@ create table ff_redo (
 insert into ff_redo values (1, random(), 0);
 )sql";
 
+const char* const kPastRedoSchema = R"sql(
+-- The logs that the database had before: all that was in them is in the tables. Files of theirs may come back when the
+-- power fails.
+create table ff_redo_past (
+  opening integer primary key,
+  log_id  integer
+);
+)sql";
+
 }  // namespace flowfabric::store::sqlite

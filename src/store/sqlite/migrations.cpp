@@ -466,7 +466,8 @@ const std::vector<Migration>& migrations() {
                                           {7, "waitpoint ids", kWaitpointIdSchema},
                                           {8, "pauses", kPauseSchema},
                                           {9, "keys by id", kByIdSchema},
-                                          {10, "redo log", kRedoSchema}};
+                                          {10, "redo log", kRedoSchema},
+                                          {11, "past redo logs", kPastRedoSchema}};
   return all;
 }
 

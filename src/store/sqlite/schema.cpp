@@ -1,6 +1,6 @@
 #include "store/sqlite/schema.h"
 
-#include <fstream>
+#include <fcntl.h>
 
 #include "flowfabric/version.h"
 #include "store/sqlite/mapping.h"
@@ -71,42 +71,39 @@ void apply(Connection& connection, const Migration& migration, const StoreOption
 
 }  // namespace
 
-void check_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string header(kHeaderBytes, '\0');
-  file.read(header.data(), static_cast<std::streamsize>(header.size()));
-  if (file.gcount() == 0) return;  // new, empty, or for the opening to explain
-  if (!header.starts_with(kMagic)) throw StoreFailure{explain(SQLITE_NOTADB, path, "file is not a database")};
+void check_file(const File& file) {
+  const auto header = file.read(0, kHeaderBytes);
+  if (header.empty()) return;  // new
+  const bool is_database = header.size() == kHeaderBytes && header.starts_with(kMagic);
+  // The power failed while it was made; SQLite will undo that.
+  if (!is_database && File::open_if_there(file.path() + "-journal", O_RDONLY)) return;
+  if (!is_database) throw StoreFailure{explain(SQLITE_NOTADB, file.path(), "file is not a database")};
   const auto application = header_number(header, kApplicationOffset);
   const bool has_schema = header_number(header, kSchemaCookieOffset) != 0;
-  if (application != kApplicationId && (application != 0 || has_schema)) refuse_foreign(path);
+  if (application != kApplicationId && (application != 0 || has_schema)) refuse_foreign(file.path());
 }
 
-std::vector<std::string> migrate(Connection& connection, const StoreOptions& options) {
+void check_schema(Connection& connection) {
   check_owner(connection);
   const auto stored = connection.number("pragma user_version");
   const auto newest = migrations().back().version;
-  if (stored > newest) {
-    throw StoreFailure{
-        {ErrorCode::invalid_input, connection.path() + ": schema version " + std::to_string(stored),
-         "The database was written by a newer FlowFabric; this one knows schema versions up to " +
-             std::to_string(newest) + ". Upgrade the program; going back is not possible."}};
-  }
+  if (stored <= newest) return;
+  throw StoreFailure{
+      {ErrorCode::invalid_input, connection.path() + ": schema version " + std::to_string(stored),
+       "The database was written by a newer FlowFabric; this one knows schema versions up to " +
+           std::to_string(newest) + ". Upgrade the program; going back is not possible."}};
+}
+
+std::vector<std::string> migrate(Connection& connection, const StoreOptions& options) {
+  const auto stored = connection.number("pragma user_version");
+  connection.run("pragma application_id=" + std::to_string(kApplicationId));
   std::vector<std::string> done;
-  connection.run("begin immediate");
-  try {
-    connection.run("pragma application_id=" + std::to_string(kApplicationId));
-    for (const auto& migration : migrations()) {
-      if (migration.version <= stored) continue;
-      apply(connection, migration, options);
-      done.push_back(std::to_string(migration.version) + " " + migration.name);
-    }
-    check_partitions(connection, options.partitions);
-    connection.run("commit");
-  } catch (...) {
-    sqlite3_exec(connection.get(), "rollback", nullptr, nullptr, nullptr);
-    throw;
+  for (const auto& migration : migrations()) {
+    if (migration.version <= stored) continue;
+    apply(connection, migration, options);
+    done.push_back(std::to_string(migration.version) + " " + migration.name);
   }
+  check_partitions(connection, options.partitions);
   return done;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "store/sqlite/database.h"
+#include "store/sqlite/files.h"
 
 namespace flowfabric::store::sqlite {
 
@@ -21,12 +22,15 @@ extern const char* const kWaitpointIdSchema;
 extern const char* const kPauseSchema;
 extern const char* const kByIdSchema;
 extern const char* const kRedoSchema;
+extern const char* const kPastRedoSchema;
 
 // Refuses a file of another program before anything touches it.
-void check_file(const std::string& path);
+void check_file(const File& file);
+// Refuses a database of another program, and a schema newer than this program.
+void check_schema(Connection& connection);
 
-// Brings the database up to date and says which migrations ran. Refuses a
-// schema newer than this program, and partition counts other than those the store was made with.
+// Brings the database up to date and says which migrations ran. Refuses partition counts other than those the
+// store was made with. To be committed by the caller.
 std::vector<std::string> migrate(Connection& connection, const StoreOptions& options);
 
 }  // namespace flowfabric::store::sqlite

@@ -8,7 +8,7 @@ using core::Unit;
 
 SqliteSession::SqliteSession(SessionSettings settings)
     : settings_(std::move(settings)),
-      connection_(std::make_unique<Connection>(settings_.path, Access::read_only, settings_.durability)) {}
+      connection_(std::make_unique<Connection>(settings_.path, Access::read_only)) {}
 
 void SqliteSession::begin_reading() {
   rollback();
@@ -16,6 +16,7 @@ void SqliteSession::begin_reading() {
 }
 
 std::int64_t SqliteSession::begin(Unit& unit) {
+  settings_.health->require();
   if (!recent_) settings_.shown->await();
   begin_reading();
   load(unit);

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "store/sqlite/disk_health.h"
 #include "store/sqlite/mapping.h"
 #include "store/sqlite/recent.h"
 #include "store/sqlite/shown_mark.h"
@@ -15,6 +16,7 @@ struct SessionSettings {
   Durability durability{};
   std::function<std::int64_t()> now_ms;
   std::shared_ptr<ShownMark> shown;
+  std::shared_ptr<DiskHealth> health;
 };
 
 class SqliteSession : public Session {

@@ -20,7 +20,7 @@ class ShownMark {
     {
       std::lock_guard lock(mutex_);
       shown_ = number;
-      trouble_.reset();
+      if (trouble_ && trouble_->retry != Retry::after_restart) trouble_.reset();
     }
     moved_.notify_all();
   }

@@ -2,8 +2,7 @@
 
 #include <filesystem>
 
-#include "store/sqlite/process_lock.h"
-#include "store/sqlite/redo_replay.h"
+#include "store/sqlite/opening.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/writing_session.h"
 
@@ -11,7 +10,6 @@ namespace flowfabric::store {
 
 namespace {
 
-using sqlite::Access;
 using sqlite::Durability;
 
 class SqliteStore final : public Store {
@@ -47,59 +45,53 @@ Result<Durability> durability_of(const StoreUrl& url) {
   return durability;
 }
 
-// Opens with the process lock held and the schema up to date.
-struct Opened {
-  std::unique_ptr<sqlite::ProcessLock> lock;
-  sqlite::SessionSettings settings;
-  std::vector<std::string> migrations;
-};
-Result<Opened> prepare(const StoreUrl& url, const StoreOptions& options) {
+Result<Durability> check_url(const StoreUrl& url) {
   if (url.path.empty()) {
     return fail_with(ErrorCode::invalid_input, "store URL: no path",
                      "Name the database file: sqlite:PATH, for example sqlite:flowfabric.db.");
   }
-  const auto durability = durability_of(url);
-  if (!durability) return std::unexpected(durability.error());
-  try {
-    sqlite::check_file(url.path);
-    Opened opened{.lock = std::make_unique<sqlite::ProcessLock>(url.path),
-                  .settings = {url.path, *durability, options.now_ms, std::make_shared<sqlite::ShownMark>()},
-                  .migrations = {}};
-    sqlite::Connection connection(url.path, Access::read_write, *durability);
-    sqlite::replay_redo_log(connection);
-    opened.migrations = sqlite::migrate(connection, options);
-    return opened;
-  } catch (const StoreFailure& failure) {
-    return std::unexpected(failure.error);
-  }
+  return durability_of(url);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_sqlite_store(const StoreUrl& url, const StoreOptions& options) {
-  auto opened = prepare(url, options);
-  if (!opened) return std::unexpected(opened.error());
-  return std::make_unique<SqliteStore>(std::move(opened->lock), std::move(opened->settings));
+  const auto durability = check_url(url);
+  if (!durability) return std::unexpected(durability.error());
+  try {
+    auto opened = sqlite::open_database(url.path, options);
+    return std::make_unique<SqliteStore>(
+        std::move(opened.lock),
+        sqlite::SessionSettings{opened.path, *durability, options.now_ms,
+                                std::make_shared<sqlite::ShownMark>(),
+                                std::make_shared<sqlite::DiskHealth>(options.failed)});
+  } catch (const StoreFailure& failure) {
+    return std::unexpected(failure.error);
+  }
 }
 
 Result<std::string> migrate_sqlite_store(const StoreUrl& url, const StoreOptions& options) {
+  if (const auto checked = check_url(url); !checked) return std::unexpected(checked.error());
   auto settled = options;
   if (!settled.now_ms) settled.now_ms = system_now_ms;
-  auto opened = prepare(url, settled);
-  if (!opened) return std::unexpected(opened.error());
-  if (opened->migrations.empty()) return url.path + ": schema is up to date";
-  std::string said;
-  for (const auto& migration : opened->migrations) said += (said.empty() ? "" : ", ") + migration;
-  return url.path + ": applied " + said;
+  try {
+    const auto opened = sqlite::open_database(url.path, settled);
+    if (opened.migrations.empty()) return url.path + ": schema is up to date";
+    std::string said;
+    for (const auto& migration : opened.migrations) said += (said.empty() ? "" : ", ") + migration;
+    return url.path + ": applied " + said;
+  } catch (const StoreFailure& failure) {
+    return std::unexpected(failure.error);
+  }
 }
 
 Result<std::string> plan_sqlite_migration(const StoreUrl& url) {
   try {
-    sqlite::check_file(url.path);
     std::int64_t stored = 0;
     if (std::filesystem::exists(url.path)) {
-      stored =
-          sqlite::Connection(url.path, Access::read_only, Durability::full).number("pragma user_version");
+      sqlite::Connection connection(url.path, sqlite::Access::read_only);
+      sqlite::check_schema(connection);
+      stored = connection.number("pragma user_version");
     }
     std::string sql;
     for (const auto& migration : sqlite::migrations()) {

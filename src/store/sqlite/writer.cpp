@@ -1,13 +1,8 @@
 #include "store/sqlite/writer.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <boost/unordered/unordered_flat_map.hpp>
-#include <cerrno>
-#include <cstring>
 
-#include "store/sqlite/log_writer.h"
+#include "store/sqlite/sizes.h"
 
 namespace flowfabric::store::sqlite {
 
@@ -16,155 +11,141 @@ namespace {
 using core::Slot;
 using core::Unit;
 
-// About 64 MiB of log; twice that when readers keep it from starting over, and then they are waited for.
-constexpr int kCheckpointPages = 16000;
-constexpr int kForcedCheckpointPages = 2 * kCheckpointPages;
+// At twice the size at which the log is moved, readers that keep it from starting over are waited for.
+int forced_checkpoint_pages() {
+  return 2 * sizes().checkpoint_pages;
+}
 // How far it may grow on while it is being moved.
-constexpr int kMoreMeanwhile = kCheckpointPages / 4;
+int more_meanwhile() {
+  return sizes().checkpoint_pages / 4;
+}
 // Distinct sets of changed columns are few; a runaway would only cost memory, so it is cut off.
 constexpr std::size_t kMaxStatements = 256;
-constexpr const char* kUnknown = " It is not known whether this call was stored; repeating it is safe.";
 
 }  // namespace
 
-Writer::Writer(std::string path, Durability durability) : path_(std::move(path)), durability_(durability) {
-  connect();
-}
-
-Writer::~Writer() {
-  if (log_file_ >= 0) close(log_file_);
-}
-
-void Writer::connect() {
-  // Statements belong to the connection they were prepared on.
-  tables_ = {};
-  logs_ = {};
-  statements_ = {};
-  connection_.reset();
-  auto connection = std::make_unique<Connection>(path_, Access::read_write, durability_);
-  applied_ = static_cast<std::uint64_t>(connection->number("select applied from ff_redo where id=1"));
-  log_id_ = static_cast<std::uint64_t>(connection->number("select log_id from ff_redo where id=1"));
-  {
-    std::lock_guard lock(log_file_mutex_);
-    if (log_file_ >= 0) close(log_file_);
-    log_file_ = open((path_ + "-wal").c_str(), O_RDONLY | O_CLOEXEC);
-    if (log_file_ < 0) {
-      throw StoreFailure{{ErrorCode::transport, path_ + "-wal: " + std::strerror(errno),
-                          "The database's log cannot be opened. Check the permissions of its folder."}};
-    }
-  }
-  connection_ = std::move(connection);
-  next_checkpoint_pages_ = kCheckpointPages;
-}
+Writer::Writer(const std::string& path, Durability durability, std::shared_ptr<DiskHealth> health)
+    : durability_(durability),
+      health_(std::move(health)),
+      connection_(path, Access::read_write),
+      position_(redo_position(connection_).value()),
+      wal_(path),
+      beside_(path, Access::read_write),
+      next_checkpoint_pages_(sizes().checkpoint_pages) {}
 
 EventNumbers Writer::last_events() {
-  if (!connection_) connect();
   EventNumbers last{};
   for_each_type<Events>([&]<class Event>() {
-    last[event_index<Event>] = connection_->number(std::string("select max(event_id) from ") + Event::table);
+    last[event_index<Event>] = connection_.number(std::string("select max(event_id) from ") + Event::table);
   });
   return last;
 }
 
-void Writer::keep_log_bounded() {
-  const int pages = connection_->wal_pages();
-  if (pages < next_checkpoint_pages_) return;
-  // The other thread moves most of it. Who writes alone has no other thread.
-  auto none = Shortening::none;
-  shortening_.compare_exchange_strong(none, Shortening::wanted);
-  const auto most = shortening_ == Shortening::running ? kForcedCheckpointPages
-                    : shortening_ == Shortening::done  ? pages
-                                                       : next_checkpoint_pages_ + kMoreMeanwhile;
-  if (pages < most) return;
-  const bool moved_all = connection_->checkpoint(pages >= kForcedCheckpointPages);
-  shortening_ = Shortening::none;
-  // A reader that stays must not cost every batch an attempt: the next one comes when the log has grown
-  // again.
-  next_checkpoint_pages_ = moved_all ? kCheckpointPages : pages + kMoreMeanwhile;
-}
-
-void Writer::shorten_log() {
-  auto wanted = Shortening::wanted;
-  if (!shortening_.compare_exchange_strong(wanted, Shortening::running)) return;
+template <class Call>
+void Writer::watched(Call call) {
+  health_->require();
   try {
-    if (!beside_) beside_ = std::make_unique<Connection>(path_, Access::read_write, durability_);
-    beside_->checkpoint(false);
-  } catch (const StoreFailure&) {
-    beside_.reset();  // the writing thread meets the same trouble, and tells
-  }
-  shortening_ = Shortening::done;
-}
-
-// `write` says whether to commit.
-template <class Write>
-bool Writer::in_transaction(Write write) {
-  try {
-    if (!connection_) connect();
-    keep_log_bounded();
-    statement("begin immediate").run();
-    if (write()) return true;
-    statement("rollback").run();
-    return false;
-  } catch (...) {
-    if (connection_ && connection_->in_transaction()) {
-      sqlite3_exec(connection_->get(), "rollback", nullptr, nullptr, nullptr);
-    }
+    call();
+  } catch (const StoreFailure& failure) {
+    if (failure.retry == Retry::after_restart) health_->has_failed(failure);
     throw;
   }
 }
 
-void Writer::write(const Unit& unit, const EventNumbers& last_events) {
+// ---- the log ----
+
+// The other thread moves most of it while this one writes on. It does that once between two starts of the
+// log, so that the log cannot start over while it does; and this thread moves the rest when nobody else does.
+void Writer::keep_log_bounded() {
+  const int pages = connection_.wal_pages();
+  if (pages < next_checkpoint_pages_) return;
+  if (!is_shortened_) wants_shorter_log_ = true;
+  const bool is_too_long = pages >= forced_checkpoint_pages();
+  // Who writes alone may have no other thread that gets round to it.
+  const bool is_time = is_shortened_ || is_too_long || pages >= next_checkpoint_pages_ + more_meanwhile();
+  std::unique_lock lock(log_mutex_, std::defer_lock);
+  if (!is_time) return;
+  if (is_too_long) {
+    lock.lock();
+  } else if (!lock.try_lock()) {
+    return;
+  }
+  bool moved_all = false;
+  watched([&] {
+    moved_all = connection_.checkpoint(is_too_long ? Connection::Checkpoint::restart
+                                                   : Connection::Checkpoint::beside);
+  });
+  wants_shorter_log_ = false;
+  is_shortened_ = false;
+  // A reader that stays must not cost every batch an attempt: the next one comes when the log has grown
+  // again.
+  next_checkpoint_pages_ = moved_all ? sizes().checkpoint_pages : pages + more_meanwhile();
+}
+
+void Writer::shorten_log() {
+  std::lock_guard lock(log_mutex_);
+  if (!wants_shorter_log_) return;
+  wants_shorter_log_ = false;
+  is_shortened_ = true;
+  watched([&] { beside_.checkpoint(Connection::Checkpoint::beside); });
+}
+
+bool Writer::empty_log() {
+  std::lock_guard lock(log_mutex_);
+  bool moved_all = false;
+  watched([&] { moved_all = connection_.checkpoint(Connection::Checkpoint::empty); });
+  return moved_all;
+}
+
+void Writer::sync() {
+  std::lock_guard lock(log_mutex_);
+  watched([&] { wal_.sync(); });
+}
+
+// ---- transactions ----
+
+// `write` says whether to commit.
+template <class Write>
+bool Writer::in_transaction(Write write) {
+  keep_log_bounded();
+  bool committed = false;
+  watched([&] {
+    statement("begin immediate").run();
+    try {
+      committed = write();
+      statement(committed ? "commit" : "rollback").run();
+    } catch (...) {
+      if (connection_.in_transaction()) {
+        sqlite3_exec(connection_.get(), "rollback", nullptr, nullptr, nullptr);
+      }
+      throw;
+    }
+  });
+  return committed;
+}
+
+void Writer::set_applied(std::uint64_t number) {
+  auto& applied = statement("update ff_redo set applied=?1 where id=1");
+  bind(applied.get(), 1, number);
+  applied.run();
+}
+
+void Writer::write(const Worked& batch) {
+  connection_.sync_commits(durability_ == Durability::full);
   in_transaction([&] {
-    write_alone(unit, last_events);
-    commit(false);
+    write_alone(*batch.unit, batch.last_events);
+    set_applied(batch.number);
     return true;
   });
 }
 
 bool Writer::write_logged(std::span<const Worked> batches, const std::function<bool()>& may_commit) {
-  if (!connection_) connect();
-  while (!batches.empty() && batches.front().number <= applied_) batches = batches.subspan(1);
-  if (batches.empty()) return true;
+  connection_.sync_commits(false);
   return in_transaction([&] {
     write_all(batches);
-    const auto last = batches.back().number;
-    auto& applied = statement("update ff_redo set applied=?1 where id=1");
-    bind(applied.get(), 1, last);
-    applied.run();
-    if (!may_commit()) return false;
-    commit(true);
-    applied_ = last;
-    return true;
+    set_applied(batches.back().number);
+    return may_commit();
   });
-}
-
-void Writer::commit(bool is_logged) {
-  try {
-    std::optional<CommitsUnsynced> unsynced;
-    if (is_logged) unsynced.emplace(connection_->get());
-    statement("commit").run();
-  } catch (StoreFailure& failure) {
-    const bool full = sqlite3_errcode(connection_->get()) == SQLITE_FULL;
-    // The log may hold the commit although the disk did not confirm it. Only a fresh connection, which reads
-    // the log anew, knows; until then nobody does.
-    connection_.reset();
-    if (!full) {
-      failure.error.code = ErrorCode::unavailable;
-      failure.error.advice += kUnknown;
-    }
-    throw;
-  }
-}
-
-void Writer::sync() {
-  std::lock_guard lock(log_file_mutex_);
-  int code = 0;
-  do {
-    code = fdatasync(log_file_);
-  } while (code != 0 && errno == EINTR);
-  if (code == 0) return;
-  throw StoreFailure{{ErrorCode::unavailable, path_ + "-wal: " + std::strerror(errno),
-                      std::string("The disk reported trouble. Check it, then repeat the call.") + kUnknown}};
 }
 
 template <class Record, class MakeSql>
@@ -173,7 +154,7 @@ Statement& Writer::by_columns(ByColumns<Record>& statements, const ColumnMask<Re
   auto it = statements.find(columns);
   if (it == statements.end()) {
     if (statements.size() >= kMaxStatements) statements.clear();
-    it = statements.emplace(columns, connection_->prepare(make_sql(columns))).first;
+    it = statements.emplace(columns, connection_.prepare(make_sql(columns))).first;
   }
   return it->second;
 }

@@ -10,6 +10,9 @@
 #include <unordered_map>
 
 #include "store/sqlite/change_statements.h"
+#include "store/sqlite/disk_health.h"
+#include "store/sqlite/redo/replay.h"
+#include "store/sqlite/wal_file.h"
 #include "store/store.h"
 
 namespace flowfabric::store::sqlite {
@@ -24,22 +27,18 @@ struct Worked {
 
 class Writer {
  public:
-  Writer(std::string path, Durability durability);
-  ~Writer();
-  Writer(const Writer&) = delete;
-  Writer& operator=(const Writer&) = delete;
+  Writer(const std::string& path, Durability durability, std::shared_ptr<DiskHealth> health);
 
   // Where events and the redo log go on, and which log it is.
   EventNumbers last_events();
-  std::uint64_t applied() const { return applied_; }
-  std::uint64_t log_id() const { return log_id_; }
+  RedoPosition position() const { return position_; }
 
-  // In one transaction that is on disk before anybody sees it. When it fails, nothing of it was stored; or
-  // nobody knows, and it says so.
-  void write(const core::Unit& unit, const EventNumbers& last_events);
+  // In one transaction that is on disk before anybody sees it, if the store is to be that durable. It takes
+  // the place of an entry of the redo log. When it fails, nothing of it was stored, unless the failure says
+  // otherwise.
+  void write(const Worked& batch);
   // Batches that the redo log has made durable, or will have when `may_commit` says so: false, and they are
-  // not written. A record that several of them changed is written once. Those that were written before, in
-  // an attempt of which nobody knew, are left out.
+  // not written. A record that several of them changed is written once.
   bool write_logged(std::span<const Worked> batches, const std::function<bool()>& may_commit);
 
   // Everything that was written is on disk then. This and the next may be called while another thread writes.
@@ -47,7 +46,10 @@ class Writer {
   // Moves most of a long log into the database, so that the writing thread has little to do before it can
   // start over.
   void shorten_log();
-  bool wants_shorter_log() const { return shortening_ == Shortening::wanted; }
+  bool wants_shorter_log() const { return wants_shorter_log_; }
+  // Moves all of the log into the database, where it is on disk then. False: somebody was in the way. Nobody
+  // may write any more.
+  bool empty_log();
 
  private:
   // The statements of one record type, prepared when first used. Inserts name only the columns that have a
@@ -71,15 +73,17 @@ class Writer {
     const Record* changed;
   };
 
-  void connect();
   void keep_log_bounded();
-  Statement& statement(const std::string& sql) { return statements_.of(*connection_, sql); }
+  Statement& statement(const std::string& sql) { return statements_.of(connection_, sql); }
   template <class Record>
   Table<Record>& table() {
     return std::get<Table<Record>>(tables_);
   }
   template <class Record, class MakeSql>
   Statement& by_columns(ByColumns<Record>& statements, const ColumnMask<Record>& columns, MakeSql make_sql);
+  // Whatever is done on the disk: a failure for good is one for everybody, at once.
+  template <class Call>
+  void watched(Call call);
   template <class Write>
   bool in_transaction(Write write);
   void write_all(std::span<const Worked> batches);
@@ -93,19 +97,21 @@ class Writer {
   template <class Event>
   void append(const core::Unit& unit, const EventNumbers& last_events);
   void count(const std::map<LaneCountKey, std::int64_t>& deltas);
-  void commit(bool is_logged);
+  void set_applied(std::uint64_t number);
 
-  const std::string path_;
   const Durability durability_;
-  std::unique_ptr<Connection> connection_;  // null: it failed, and is made anew
-  std::uint64_t applied_{0};
-  std::uint64_t log_id_{0};
-  std::mutex log_file_mutex_;
-  int log_file_{-1};
-  int next_checkpoint_pages_{0};
-  enum class Shortening { none, wanted, running, done };
-  std::atomic<Shortening> shortening_{Shortening::none};
-  std::unique_ptr<Connection> beside_;  // the one that shortens it
+  const std::shared_ptr<DiskHealth> health_;
+  Connection connection_;
+  RedoPosition position_;
+  const WalFile wal_;
+  // Whoever moves the log, or syncs it, holds this. SQLite before 3.51.3 may lose what is committed while two
+  // connections move the log one after the other (its WAL-reset bug); and once a sync has failed, the log
+  // must not be touched any more.
+  std::mutex log_mutex_;
+  Connection beside_;  // for the thread that shortens it
+  int next_checkpoint_pages_;
+  std::atomic<bool> wants_shorter_log_{false};
+  std::atomic<bool> is_shortened_{false};  // since it has last started over
   boost::mp11::mp_rename<boost::mp11::mp_transform<Table, Records>, std::tuple> tables_;
   boost::mp11::mp_rename<boost::mp11::mp_transform<EventLog, Events>, std::tuple> logs_;
   Statements statements_;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "store/sqlite/redo_unit.h"
+#include "store/sqlite/redo/write_down.h"
 
 namespace flowfabric::store::sqlite {
 
@@ -28,9 +28,9 @@ const StoreFailure kRestsOnFailure{{ErrorCode::unavailable, "a call before this 
 
 WritingSession::WritingSession(SessionSettings settings)
     : SqliteSession(settings),
-      writer_(settings.path, settings.durability),
-      redo_(settings.path, writer_.log_id(), settings.durability),
-      handed_over_(writer_.applied()),
+      writer_(settings.path, settings.durability, settings.health),
+      redo_(settings.path, writer_.position().log_id, settings.durability),
+      handed_over_(writer_.position().applied),
       durable_(handed_over_),
       written_(handed_over_) {
   recent_ = &known_;
@@ -52,26 +52,42 @@ WritingSession::~WritingSession() {
   // What could not be written stays in the redo log.
   if (!unwritten_.empty()) return;
   try {
-    writer_.sync();
+    if (!writer_.empty_log()) writer_.sync();
     redo_.remove();
   } catch (const StoreFailure&) {
+    // Whatever is left of the logs is for the next process.
   }
 }
 
 // ---- the caller ----
 
+bool WritingSession::is_in_trouble() const {
+  return has_failed_ || held_up_ || !settings().health->is_well();
+}
+
 void WritingSession::throw_trouble() const {
+  settings().health->require();
   if (has_failed_) throw kRestsOnFailure;
   if (held_up_) throw *held_up_;
+}
+
+// For good.
+void WritingSession::give_up(const StoreFailure& failure) {
+  settings().health->has_failed(failure);
+  settings().shown->held_up(settings().health->failure());
+  std::lock_guard lock(mutex_);
+  for (auto* waiting : {&for_caller_, &for_logger_, &for_writer_, &for_tidier_}) waiting->notify_all();
 }
 
 // Goes on from what is durable.
 void WritingSession::recover(std::unique_lock<std::mutex>& lock) {
   // The writer may still hold what has failed: its number will be another's.
-  for_caller_.wait(lock, [&] { return held_up_ || (untold_.empty() && unwritten_.empty() && !is_writing_); });
+  for_caller_.wait(lock, [&] {
+    const bool has_let_go = untold_.empty() && unwritten_.empty() && !is_writing_;
+    return held_up_ || has_let_go || !settings().health->is_well();
+  });
+  settings().health->require();
   if (held_up_) throw *held_up_;
-  writer_.sync();
-  redo_.start_over();
   handed_over_ = durable_ = written_;
   known_ = {};
   last_events_.reset();
@@ -83,7 +99,7 @@ std::int64_t WritingSession::begin(Unit& unit) {
   {
     std::unique_lock lock(mutex_);
     if (has_failed_) recover(lock);
-    if (held_up_) throw *held_up_;
+    throw_trouble();
     written = written_;
   }
   known_.are_written(written);
@@ -95,7 +111,7 @@ void WritingSession::see_everything() {
   std::uint64_t written = 0;
   {
     std::unique_lock lock(mutex_);
-    for_caller_.wait(lock, [&] { return unwritten_.empty() || has_failed_ || held_up_; });
+    for_caller_.wait(lock, [&] { return unwritten_.empty() || is_in_trouble(); });
     throw_trouble();
     written = written_;
   }
@@ -118,16 +134,22 @@ void count_events(EventNumbers& last, const Unit& unit) {
 
 }  // namespace
 
-void WritingSession::write_at_once(const Unit& unit) {
+// Nothing is under way.
+void WritingSession::write_at_once(std::shared_ptr<const Unit> unit) {
+  const Worked batch{std::move(unit), last_events(), handed_over_ + 1};
+  wrote_unsynced_ = settings().durability != Durability::full;
   try {
-    writer_.write(unit, last_events());
+    writer_.write(batch);
   } catch (...) {
     known_ = {};
     last_events_.reset();
+    if (!settings().health->is_well()) give_up(settings().health->failure());
     throw;
   }
-  count_events(*last_events_, unit);
-  known_.remember(unit);
+  count_events(*last_events_, *batch.unit);
+  known_.remember(*batch.unit);
+  std::lock_guard lock(mutex_);
+  handed_over_ = durable_ = written_ = batch.number;
 }
 
 void WritingSession::commit(Unit& unit) {
@@ -137,7 +159,7 @@ void WritingSession::commit(Unit& unit) {
     std::lock_guard lock(mutex_);
     throw_trouble();
   }
-  write_at_once(unit);
+  write_at_once(std::shared_ptr<const Unit>(std::shared_ptr<void>(), &unit));  // the caller's
 }
 
 void WritingSession::commit_behind(std::unique_ptr<Unit> unit, bool others_wait, Settled settled) {
@@ -149,7 +171,7 @@ void WritingSession::commit_behind(std::unique_ptr<Unit> unit, bool others_wait,
       const bool has_room = untold_.size() < kMostUntold && unwritten_.size() < kMostUnwritten &&
                             unwritten_changes_ < kMostUnwrittenChanges &&
                             unwritten_bytes_ < kMostUnwrittenBytes;
-      return has_failed_ || held_up_ || has_room;
+      return is_in_trouble() || has_room;
     });
     throw_trouble();
     const bool is_alone = untold_.empty() && (!has_changes || (unwritten_.empty() && !others_wait));
@@ -172,13 +194,16 @@ void WritingSession::commit_behind(std::unique_ptr<Unit> unit, bool others_wait,
       return;
     }
   }
-  if (has_changes) write_at_once(*unit);
+  if (has_changes) write_at_once(std::move(unit));
   settled(std::nullopt);
 }
 
 void WritingSession::await_durable() {
   std::unique_lock lock(mutex_);
-  for_caller_.wait(lock, [&] { return untold_.empty() && (unwritten_.empty() || held_up_); });
+  for_caller_.wait(lock, [&] {
+    const bool may_be_written = !held_up_ && settings().health->is_well();
+    return untold_.empty() && (unwritten_.empty() || !may_be_written);
+  });
 }
 
 // ---- the logger ----
@@ -203,24 +228,10 @@ void WritingSession::make_durable(const std::vector<Untold*>& batches) {
   std::optional<StoreFailure> failure;
   {
     std::lock_guard lock(mutex_);
-    if (has_failed_) failure = kRestsOnFailure;
+    if (has_failed_ && settings().health->is_well()) failure = kRestsOnFailure;
   }
   std::uint64_t last = 0;
-  try {
-    for (auto* each : batches) {
-      auto& batch = each->batch;
-      if (batch.number == 0 || failure) continue;
-      batch.bytes = redo_.add(batch.number,
-                              [&](RedoEntry& entry) { write_down(*batch.unit, batch.last_events, entry); });
-      last = batch.number;
-    }
-    if (last > 0) redo_.sync();
-  } catch (const StoreFailure& thrown) {
-    failure = thrown;
-  } catch (const std::exception& thrown) {
-    failure = StoreFailure{{ErrorCode::unavailable, thrown.what(),
-                            "The batch could not be written down; nothing was changed. Repeat the call."}};
-  }
+  if (!failure) failure = write_down_all(batches, last);
   if (failure || last > 0) {
     std::lock_guard lock(mutex_);
     if (failure) {
@@ -229,6 +240,7 @@ void WritingSession::make_durable(const std::vector<Untold*>& batches) {
       for (; !unwritten_.empty() && unwritten_.back().number > durable_; unwritten_.pop_back()) {
         forget_unwritten(unwritten_.back());
       }
+      if (unwritten_.empty()) held_up_.reset();  // there is nothing to be written any more
     } else {
       durable_ = last;
       for (const auto* each : batches) {
@@ -248,6 +260,40 @@ void WritingSession::make_durable(const std::vector<Untold*>& batches) {
   }
 }
 
+// What went wrong. Nothing was stored then, or it says that nobody knows.
+std::optional<StoreFailure> WritingSession::write_down_all(const std::vector<Untold*>& batches,
+                                                           std::uint64_t& last) {
+  try {
+    settings().health->require();
+    for (auto* each : batches) {
+      auto& batch = each->batch;
+      if (batch.number == 0) continue;
+      // An entry may not outlive what was written before it.
+      if (wrote_unsynced_.exchange(false)) writer_.sync();
+      batch.bytes = redo_.add(batch.number,
+                              [&](RedoEntry& entry) { write_down(*batch.unit, batch.last_events, entry); });
+      last = batch.number;
+    }
+    if (last > 0) redo_.sync();
+    return std::nullopt;
+  } catch (const StoreFailure& failure) {
+    return drop(failure);
+  } catch (const std::exception& thrown) {
+    return drop({{ErrorCode::transport, thrown.what(),
+                  "The batch could not be written down; nothing was changed. Repeat the call."}});
+  }
+}
+
+StoreFailure WritingSession::drop(StoreFailure failure) {
+  try {
+    if (failure.retry != Retry::after_restart) redo_.drop_gathered();
+  } catch (const StoreFailure& worse) {
+    failure = worse;
+  }
+  if (failure.retry == Retry::after_restart) give_up(failure);
+  return failure;
+}
+
 void WritingSession::forget_unwritten(const Worked& batch) {
   unwritten_changes_ -= batch.unit->change_count();
   unwritten_bytes_ -= batch.bytes;
@@ -260,7 +306,7 @@ void WritingSession::write_loop() {
     {
       std::unique_lock lock(mutex_);
       for_writer_.wait(lock, [&] { return !unwritten_.empty() || (stopping_ && untold_.empty()); });
-      if (unwritten_.empty()) return;
+      if (unwritten_.empty() || !settings().health->is_well()) return;
       is_writing_ = true;
     }
     std::optional<StoreFailure> failure;
@@ -272,11 +318,12 @@ void WritingSession::write_loop() {
       failure = StoreFailure{{ErrorCode::unavailable, thrown.what(),
                               "What was stored cannot be put into the tables. Repeat the call later."}};
     }
+    if (failure && failure->retry == Retry::after_restart) give_up(*failure);
     std::unique_lock lock(mutex_);
     is_writing_ = false;
-    held_up_ = failure;
+    held_up_ = unwritten_.empty() ? std::nullopt : failure;
     for_caller_.notify_all();
-    if (!failure) continue;
+    if (!held_up_) continue;
     settings().shown->held_up(*failure);
     if (for_writer_.wait_for(lock, kTryAgainAfter, [&] { return stopping_; })) return;
   }
@@ -292,8 +339,8 @@ void WritingSession::write_some() {
   const auto last = batches.back().number;
   const bool are_written = writer_.write_logged(batches, [&] {
     std::unique_lock lock(mutex_);
-    for_writer_.wait(lock, [&] { return durable_ >= last || has_failed_; });
-    return durable_ >= last;
+    for_writer_.wait(lock, [&] { return durable_ >= last || is_in_trouble(); });
+    return durable_ >= last && settings().health->is_well();
   });
   // Some of them turned out not to be durable, and are gone.
   if (!are_written) return;
@@ -319,7 +366,7 @@ void WritingSession::tidy_loop() {
   std::unique_lock lock(mutex_);
   for (;;) {
     for_tidier_.wait(lock, [&] { return stopping_ || may_tidy(); });
-    if (stopping_) return;
+    if (stopping_ || !settings().health->is_well()) return;
     const auto written = written_;
     lock.unlock();
     try {
@@ -329,8 +376,9 @@ void WritingSession::tidy_loop() {
         redo_.is_safe(written);
       }
       lock.lock();
-    } catch (const StoreFailure&) {
-      // The redo log goes on in the file it has, and its own syncs will tell.
+    } catch (const StoreFailure& failure) {
+      // The writing thread meets a full disk, too, and tells; the redo log goes on in the file it has.
+      if (failure.retry == Retry::after_restart) give_up(failure);
       lock.lock();
       for_tidier_.wait_for(lock, kTryAgainAfter, [&] { return stopping_; });
     }

@@ -10,6 +10,7 @@
 //
 // A batch that cannot be made durable is refused, with all that was worked out on top of it. What is durable
 // and cannot be put into the tables (the disk is full) is tried again and again, and nothing new is accepted.
+// After a failed sync nothing is tried any more (disk_health.h).
 //
 // A fourth thread moves long logs into the database. With nothing else to do, the caller writes its batch
 // into the tables itself, durably.
@@ -20,7 +21,7 @@
 #include <mutex>
 #include <thread>
 
-#include "store/sqlite/redo_log.h"
+#include "store/sqlite/redo/redo_log.h"
 #include "store/sqlite/session.h"
 #include "store/sqlite/writer.h"
 
@@ -44,12 +45,16 @@ class WritingSession final : public SqliteSession {
   };
 
   void see_everything() override;
+  bool is_in_trouble() const;
   void throw_trouble() const;
+  void give_up(const StoreFailure& failure);
   void recover(std::unique_lock<std::mutex>& lock);
   EventNumbers& last_events();
-  void write_at_once(const core::Unit& unit);
+  void write_at_once(std::shared_ptr<const core::Unit> unit);
   void log_loop();
   void make_durable(const std::vector<Untold*>& batches);
+  std::optional<StoreFailure> write_down_all(const std::vector<Untold*>& batches, std::uint64_t& last);
+  StoreFailure drop(StoreFailure failure);
   void forget_unwritten(const Worked& batch);
   void write_loop();
   void write_some();
@@ -78,6 +83,8 @@ class WritingSession final : public SqliteSession {
   bool has_failed_{false};               // what is worked out now rests on what was not made durable
   std::optional<StoreFailure> held_up_;  // why the tables cannot be written
   bool stopping_{false};
+  // The write-ahead log holds what no sync has covered and no entry of the redo log repeats.
+  std::atomic<bool> wrote_unsynced_{false};
   std::thread log_thread_;
   std::thread write_thread_;
   std::thread tidy_thread_;

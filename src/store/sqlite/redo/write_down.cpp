@@ -1,4 +1,4 @@
-#include "store/sqlite/redo_unit.h"
+#include "store/sqlite/redo/write_down.h"
 
 namespace flowfabric::store::sqlite {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "store/sqlite/change_statements.h"
-#include "store/sqlite/redo_log.h"
+#include "store/sqlite/redo/redo_log.h"
 
 namespace flowfabric::store::sqlite {
 

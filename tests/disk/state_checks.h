@@ -1,0 +1,19 @@
+// What must be true of a store that is opened on a state of the disk.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "disk/witness.h"
+
+namespace flowfabric::disk {
+
+// full: whatever was told is there. normal: what is there is all that was told up to some point.
+enum class Promise { full, normal };
+
+std::string url_of(const std::string& folder, Promise promise);
+
+// What is wrong, in words. `witness` stands at the cut. Opens the store in the folder, and so changes it.
+std::vector<std::string> check_state(const std::string& folder, Promise promise, const Witness& witness);
+
+}  // namespace flowfabric::disk
