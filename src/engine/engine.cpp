@@ -164,12 +164,13 @@ struct Engine::Impl {
   engine::Watchers watchers;
   std::mutex stop_mutex;
   std::atomic<bool> clock_is_up{false};
-  engine::WaitingClaims waiting;
-  engine::Committers committers;
-  engine::Clock clock;
   std::mutex bell_mutex;
   std::unique_ptr<store::Bell> bell;  // null where nobody else can hear it
   std::unordered_set<ExecutionId> streaming;
+  engine::WaitingClaims waiting;
+  // Their threads use everything above, from the moment they are made.
+  engine::Committers committers;
+  engine::Clock clock;
 };
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -13,17 +13,19 @@ namespace {
 
 class ScriptedDisk : public testing::Test {
  protected:
-  void run(const std::string& script, const Settings& settings = {}) {
-    const auto child = recording_.start({kScriptArgument, recording_.folder(), script}, settings);
+  void run(const std::string& script, const Settings& settings = {}) { run(recording_, script, settings); }
+  static void run(Recording& recording, const std::string& script, const Settings& settings) {
+    const auto child = recording.start({kScriptArgument, recording.folder(), script}, settings);
     child->wait();
     ASSERT_TRUE(child->ended_well());
-    recording_.settle();
+    recording.settle();
   }
 
   // All states that a cut at the end may leave, as texts: "a=4A" is a file of four letters A.
-  std::set<std::string> states() {
-    Disk disk(recording_.trace());
-    disk.advance_to(recording_.trace().events().size());
+  std::set<std::string> states() const { return states(recording_); }
+  static std::set<std::string> states(const Recording& recording) {
+    Disk disk(recording.trace());
+    disk.advance_to(recording.trace().events().size());
     std::set<std::string> found;
     for (unsigned seed = 0; seed < 3000; ++seed) {
       found.insert(text_of(disk.state({static_cast<Strategy>(seed % kStrategies), seed})));
@@ -156,6 +158,35 @@ TEST_F(ScriptedDisk, AFailedSyncMayDropTheCache) {
                               "a=4A508"
                               "04C"}));
   EXPECT_EQ(read_files(recording_.folder()).at("a").substr(0, 6), std::string("AAAA\0\0", 6));
+}
+
+// Two syncs of a file at the same time, of which the one that began first fails. The other one fails with it
+// if it is still under way; if it was quicker, everything that both were for is on disk.
+TEST_F(ScriptedDisk, ASyncThatSucceedsBesideAFailedOneHasStoredEverything) {
+  bool both_failed = false;
+  bool other_was_quicker = false;
+  for (int i = 0; i < 200 && !(both_failed && other_was_quicker); ++i) {
+    Recording recording;
+    // A sync more before them makes the recorder choose other times for how long they take.
+    const bool has_more = i % 2 == 1;
+    const Failing first_fails{.call = "sync", .first = has_more ? 4u : 3u, .reason = EIO, .how = "drop"};
+    run(recording, kMade + (has_more ? "sync a\n" : "") + "write a 0 4 B\nsync_twice a",
+        {.failing = first_fails, .keeps_old = true});
+    std::vector<EventKind> syncs;
+    for (const auto& event : recording.trace().events()) {
+      const bool is_end = event.kind == EventKind::sync_end || event.kind == EventKind::sync_failed;
+      if (is_end || event.kind == EventKind::sync_begin) syncs.push_back(event.kind);
+    }
+    ASSERT_EQ(syncs.size(), has_more ? 10u : 8u);
+    const auto last = syncs.end() - 4;  // events, of the two
+    if (last[1] != EventKind::sync_begin) continue;
+    const bool is_stored = last[2] == EventKind::sync_end;
+    EXPECT_EQ(last[3], EventKind::sync_failed) << i;
+    EXPECT_EQ(states(recording), (States{is_stored ? "a=4B" : "a=4A"})) << i;
+    EXPECT_EQ(read_files(recording.folder()).at("a"), is_stored ? "BBBB" : "AAAA") << i;
+    (is_stored ? other_was_quicker : both_failed) = true;
+  }
+  EXPECT_TRUE(both_failed && other_was_quicker) << "neither was met in 200 runs";
 }
 
 TEST_F(ScriptedDisk, AFailedWriteWritesNothing) {

@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <barrier>
 #include <sstream>
+#include <thread>
 
 #include "disk/marks.h"
 
@@ -37,6 +39,7 @@ class Script {
       return with(path, O_RDWR, [&](int file) { return ftruncate(file, size) == 0; });
     }
     if (call == "sync") return with(path, O_RDWR, [](int file) { return fdatasync(file) == 0; });
+    if (call == "sync_twice") return sync_twice(path);
     if (call == "sync_folder") return with(path, O_RDONLY, [](int file) { return fsync(file) == 0; });
     if (call == "unlink") return unlink(path.c_str()) == 0;
     if (call == "mkdir") return mkdir(path.c_str(), 0700) == 0;
@@ -49,6 +52,20 @@ class Script {
   }
 
  private:
+  // At the same time, or nearly so.
+  static bool sync_twice(const std::string& path) {
+    std::barrier both_ready(2);
+    bool other_is_done = false;
+    const auto sync = [&](int file) {
+      both_ready.arrive_and_wait();
+      return fdatasync(file) == 0;
+    };
+    std::thread other([&] { other_is_done = with(path, O_RDWR, sync); });
+    const bool is_done = with(path, O_RDWR, sync);
+    other.join();
+    return is_done && other_is_done;
+  }
+
   template <class Use>
   static bool with(const std::string& path, int flags, Use use) {
     const int file = open(path.c_str(), flags | O_CLOEXEC, 0600);

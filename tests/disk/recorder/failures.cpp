@@ -50,15 +50,18 @@ int Recorder::fail() {
   return -1;
 }
 
-// The file's content is read from the disk again: what was not yet there is lost. Its size is not.
+// The file's content is read from the disk again: what was not yet there is lost. Its size is not. A sync that
+// began later and has succeeded meanwhile has stored what this one was for.
 void Recorder::drop_cache_of(std::uint32_t file, int descriptor, std::uint64_t failed_begin) {
   std::uint64_t pending_from = 0;
   std::vector<std::uint64_t> events;
   for (auto position = trace_.first(); position < trace_.end(); position += trace_.at(position).size) {
     const auto& event = trace_.at(position);
-    if (event.file != file || position >= failed_begin) continue;
-    if (event.kind == EventKind::write || event.kind == EventKind::truncate) events.push_back(position);
-    if (event.kind == EventKind::sync_end || event.kind == EventKind::sync_failed) pending_from = event.extra;
+    if (event.file != file) continue;
+    const bool is_sync = event.kind == EventKind::sync_end || event.kind == EventKind::sync_failed;
+    if (is_sync && event.extra != failed_begin) pending_from = std::max(pending_from, event.extra);
+    const bool is_change = event.kind == EventKind::write || event.kind == EventKind::truncate;
+    if (is_change && position < failed_begin) events.push_back(position);
   }
   auto limit = static_cast<std::uint64_t>(size_of(descriptor));
   char own_path[40];

@@ -79,6 +79,7 @@ class Recorder {
   unsigned long long judged_of_all_{0};
   std::uint32_t naps_{0};
   std::map<std::string, std::uint32_t> files_;
+  std::map<std::uint32_t, std::uint64_t> failed_syncs_;  // of a file, how many
   std::map<int, Descriptor> descriptors_;
   std::set<std::uint64_t> sites_;
   static constexpr int kMostDescriptors = 65536;
