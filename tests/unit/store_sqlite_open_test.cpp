@@ -228,6 +228,30 @@ TEST_F(SqliteOpen, AFileThatIsNoDatabaseIsRefusedAndLeftAlone) {
   }
 }
 
+// Of a database that a failing disk kept from being made, the first page may have its length and nothing else.
+TEST_F(SqliteOpen, AFirstPageThatNeverCameIsAsGoodAsNone) {
+  const std::string zeros(4096, '\0');
+  for (const std::size_t bytes : {std::size_t{1}, zeros.size()}) {
+    const auto name = "unmade" + std::to_string(bytes) + ".db";
+    std::ofstream(path_to(name)) << zeros.substr(0, bytes);
+    make(name);
+  }
+  // A journal that holds nothing yet changes nothing.
+  std::ofstream(path_to("begun.db")) << zeros;
+  std::ofstream(path_to("begun.db-journal"));
+  make("begun.db");
+  // More than one page, or a log beside it, means that there was more.
+  std::ofstream(path_to("long.db")) << zeros << zeros;
+  EXPECT_TRUE(mentions(refusal_of(url_of("long.db")), "not a database"));
+  for (const auto* suffix : {"-wal", "-redo1", "-redo2"}) {
+    const auto name = std::string("logged") + suffix;
+    std::ofstream(path_to(name)) << zeros;
+    std::ofstream(path_to(name + suffix)) << "x";
+    EXPECT_TRUE(mentions(refusal_of(url_of(name)), "not a database")) << suffix;
+    EXPECT_EQ(content_of(path_to(name)), zeros);
+  }
+}
+
 TEST_F(SqliteOpen, ADatabaseOfAnotherProgramIsRefused) {
   run_sql(path_to("a.db"), "create table letters(body text); insert into letters values('dear')");
   const auto error = refusal_of(url_of("a.db"));

@@ -2,6 +2,9 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
+#include <array>
+
 #include "flowfabric/version.h"
 #include "store/sqlite/mapping.h"
 
@@ -71,7 +74,29 @@ void apply(Connection& connection, const Migration& migration, const StoreOption
 
 }  // namespace
 
+namespace {
+
+constexpr std::int64_t kPageBytes = 4096;
+
+bool has_bytes(const std::string& path) {
+  const auto file = File::open_if_there(path, O_RDONLY);
+  return file && file->size() > 0;
+}
+
+// The disk, or the power, failed while the database was made: of its first page only the length is there. With
+// anything beside it that comes later it would be damage.
+bool was_never_made(const File& file) {
+  if (file.size() == 0 || file.size() > kPageBytes) return false;
+  const auto bytes = file.read_all();
+  return std::ranges::all_of(bytes, [](char byte) { return byte == 0; }) &&
+         std::ranges::none_of(std::array{"-wal", "-redo1", "-redo2"},
+                              [&](const char* suffix) { return has_bytes(file.path() + suffix); });
+}
+
+}  // namespace
+
 void check_file(const File& file) {
+  if (was_never_made(file)) return file.truncate(0);
   const auto header = file.read(0, kHeaderBytes);
   if (header.empty()) return;  // new
   const bool is_database = header.size() == kHeaderBytes && header.starts_with(kMagic);
