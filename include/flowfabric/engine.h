@@ -12,6 +12,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,9 @@ struct EngineOptions {
   std::chrono::milliseconds clock_interval{750};
   // The rest is left to other engines on the same store.
   ScannerFilter scanner_filter{};
+  // Rules of time that this engine never applies, by their names: lease_expiry, retention_trimmer, … What
+  // they would do is left to other engines, or is not done.
+  std::set<std::string> rules_off{};
   // How long an execution is kept after it has ended, unless its policy says otherwise, and how long events
   // are. Zero: for ever.
   std::chrono::milliseconds retention{86'400'000};
@@ -69,6 +73,9 @@ struct EngineOptions {
   // of a budget, a limit that was passed and only warns, counts that were wrong; and why the store cannot
   // commit, at most once a minute while the reason stays. Keep it short, never block.
   std::function<void(const std::string&)> warning{};
+  // Told what the clock could not do: which rule failed, on what, and why; of each record at most once a
+  // minute. Keep it short, never block, never stop the engine in it.
+  std::function<void(const std::string&)> failure{};
   // Told, after each commit and on its thread, which attempts it has ended: keep it short, never block in it.
   std::function<void(std::vector<EndedAttempt>)> attempts_ended{};
   // Told once, on any thread, when the disk has failed so that nobody knows any more what is on it. From then

@@ -326,6 +326,19 @@ std::size_t cancel_siblings(Unit& unit, const std::vector<ExecutionId>& siblings
   return cancelled;
 }
 
+bool have_ended(Unit& unit, const std::vector<ExecutionId>& siblings) {
+  return std::ranges::all_of(siblings, [&](const ExecutionId& id) {
+    const auto* sibling = unit.find<Execution>(id);
+    return !sibling || sibling->state.lifecycle_phase == LifecyclePhase::terminal;
+  });
+}
+
+// Nothing is owed to its siblings any more.
+void drain(Unit& unit, const EdgeGroupKey& key) {
+  unit.erase<PendingCancelGroup>(key);
+  unit.edit<EdgeGroup>(key).cancel_siblings_pending_flag = false;
+}
+
 }  // namespace
 
 Rule run_due(Unit& unit, const EdgeGroupKey& key, Context& at) {
@@ -349,10 +362,20 @@ Rule run_due(Unit& unit, const EdgeGroupKey& key, Context& at) {
   fetch_suspensions(unit, upstreams);
   unit.find<Execution>(siblings.downstream);
   const auto* group = unit.find<EdgeGroup>(key);
+  const bool may_reconcile = !at.off.has(Rule::edge_cancel_reconciler);
   if (!group || !group->cancel_siblings_pending_flag) {
+    // One that is gone is anybody's to forget.
+    if (group && !may_reconcile) return Rule::none;
     unit.erase<PendingCancelGroup>(key);
     unit.note(Noted::sibling_reconciliation, "sremmed_stale");
     return group ? Rule::edge_cancel_reconciler : Rule::edge_cancel_orphaned;
+  }
+  if (at.off.has(Rule::edge_cancel_dispatcher)) {
+    const bool is_last = page.size() < kSiblingsPerStep;
+    if (!may_reconcile || !is_last || !have_ended(unit, upstreams)) return Rule::none;
+    drain(unit, key);
+    unit.note(Noted::sibling_reconciliation, "completed_drain");
+    return Rule::edge_cancel_reconciler;
   }
   const auto cancelled = cancel_siblings(unit, upstreams, entry, at);
   if (page.size() == kSiblingsPerStep) {
@@ -362,8 +385,7 @@ Rule run_due(Unit& unit, const EdgeGroupKey& key, Context& at) {
     return Rule::edge_cancel_dispatcher;
   }
   if (cancelled == 0) unit.note(Noted::sibling_reconciliation, "completed_drain");
-  unit.erase<PendingCancelGroup>(key);
-  unit.edit<EdgeGroup>(key).cancel_siblings_pending_flag = false;
+  drain(unit, key);
   return Rule::edge_cancel_dispatcher;
 }
 

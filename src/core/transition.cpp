@@ -192,24 +192,31 @@ bool is_lost_for_good(const Execution& execution) {
          execution.lease_reclaim_count >= execution.max_reclaim_count;
 }
 
-std::optional<std::int64_t> earliest_clock(const Execution& execution) {
+std::array<RuleClock, 7> clocks_of(const Execution& execution) {
+  using Clock = std::optional<std::int64_t>;
   const auto& state = execution.state;
-  if (state.lifecycle_phase == LifecyclePhase::terminal) return std::nullopt;
-  std::optional<std::int64_t> earliest = execution.deadline_at_ms;
-  const auto consider = [&](const std::optional<std::int64_t>& clock) {
-    if (clock && (!earliest || *clock < *earliest)) earliest = clock;
-  };
-  if (state.eligibility_state == EligibilityState::not_eligible_until_time) {
-    consider(execution.delay_until_ms);
-  }
-  if (state.ownership_state == OwnershipState::leased) {
-    consider(execution.lease.lease_expires_at_ms);
-    consider(execution.attempt.attempt_timeout_at_ms);
-  }
+  const auto when = [](bool applies, const Clock& clock) { return applies ? clock : std::nullopt; };
+  const bool leased = state.ownership_state == OwnershipState::leased;
+  const bool waits = state.eligibility_state == EligibilityState::not_eligible_until_time;
   // A grant may still be used at the very moment it ends.
-  if (execution.grant_expires_at_ms) consider(saturating_add(*execution.grant_expires_at_ms, 1));
-  if (is_lost_for_good(execution)) consider(execution.last_transition_at_ms);
-  if (is_blocked_for_no_limit(execution)) consider(execution.last_transition_at_ms + kUnblockIntervalMs);
+  const auto grant =
+      execution.grant_expires_at_ms ? Clock(saturating_add(*execution.grant_expires_at_ms, 1)) : std::nullopt;
+  return {{{Rule::execution_deadline, execution.deadline_at_ms},
+           {Rule::attempt_timeout, when(leased, execution.attempt.attempt_timeout_at_ms)},
+           {Rule::lease_expiry, when(leased, execution.lease.lease_expires_at_ms)},
+           {Rule::reclaim, when(is_lost_for_good(execution), execution.last_transition_at_ms)},
+           {Rule::grant_expiry, grant},
+           {Rule::unblock,
+            when(is_blocked_for_no_limit(execution), execution.last_transition_at_ms + kUnblockIntervalMs)},
+           {Rule::delayed_promoter, when(waits, execution.delay_until_ms)}}};
+}
+
+std::optional<std::int64_t> earliest_clock(const Execution& execution, const RuleSet& off) {
+  std::optional<std::int64_t> earliest;
+  if (execution.state.lifecycle_phase == LifecyclePhase::terminal) return earliest;
+  for (const auto& [rule, clock] : clocks_of(execution)) {
+    if (clock && !off.has(rule)) earliest = std::min(earliest.value_or(*clock), *clock);
+  }
   return earliest;
 }
 

@@ -121,12 +121,28 @@ std::vector<const Route*> Unit::routes_of(const std::string& lane) {
     load_now();
     it = routes_.find(lane);
   }
-  std::vector<const Route*> found;
-  for (const auto& key : it->second) found.push_back(find<Route>(key));
+  auto keys = it->second;
+  const auto add = [&](const RouteKey& key) {
+    if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+  };
   for_each_dirty<Route>([&](const Slot<Route>& slot) {
-    const bool is_new = !slot.stored && slot.changed && slot.changed->lane_id == lane;
-    if (is_new) found.push_back(slot.changed.get());
+    if (slot.changed && slot.changed->lane_id == lane) add(slot.key);
   });
+  // The store does not know yet what this batch offers. One that is remembered spares a look into the store:
+  // who changes it reads it again.
+  const auto* remembered = loader_.remembered_routes(lane);
+  for (const auto& [route_id, count] : new_offers_) {
+    if (remembered && !held<Route>({route_id})) {
+      const auto known = std::ranges::find(*remembered, route_id, &Route::route_id);
+      if (known != remembered->end()) put<Route>({route_id}, std::make_shared<const Route>(*known));
+    }
+    const auto* route = find<Route>({route_id});
+    if (route && route->lane_id == lane) add({route_id});
+  }
+  std::vector<const Route*> found;
+  for (const auto& key : keys) {
+    if (const auto* route = find<Route>(key)) found.push_back(route);
+  }
   return found;
 }
 

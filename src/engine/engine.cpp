@@ -42,6 +42,14 @@ Result<void> check_options(const EngineOptions& options) {
     return fail_with(ErrorCode::invalid_input, "engine options",
                      "Queue bounds, batch size, deadline and partition counts must be greater than zero.");
   }
+  for (const auto& rule : options.rules_off) {
+    const auto known = enum_from_name<core::Rule>(rule);
+    // What has served its time is always removed: idempotency keys, bulk operations that are over.
+    if (known && *known != core::Rule::none && *known != core::Rule::ttl_sweep) continue;
+    return fail_with(ErrorCode::invalid_input, "rules_off: " + rule,
+                     "Give names of rules as `EngineStats::clock_seconds` has them (all but ttl_sweep): "
+                     "lease_expiry, retention_trimmer, …");
+  }
   const auto& secret = options.waitpoint_secret_hex;
   if (secret.empty() || bytes_from_hex(secret)) return {};
   return fail_with(

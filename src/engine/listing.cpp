@@ -16,7 +16,7 @@ using store::ListScan;
 
 constexpr std::uint32_t kMaxPage = 1000;
 constexpr std::uint32_t kMaxLongPage = 10'000;
-// Beyond this many walks, looking at everything by age is the better way.
+// Beyond this many walks, they are left to the store, which takes them together.
 constexpr std::size_t kMaxWalks = 1024;
 // Candidates that a page may look at.
 constexpr std::size_t kMaxLooks = 2000;
@@ -104,6 +104,24 @@ std::vector<PublicState> states_to_walk(const std::map<PublicState, std::int64_t
 
 using Ways = std::vector<decltype(ListScan::of)>;
 
+// What the groups and states of a filter are.
+struct Choice {
+  store::GroupFilter groups;
+  std::vector<PublicState> states;  // that there is something in
+};
+
+Choice choice_of(store::Session& session, const ExecutionFilter& filter) {
+  Choice choice{{filter.lane_id, filter.namespace_, filter.execution_kind}, {}};
+  std::map<PublicState, std::int64_t> counts;
+  if (filter.lane_id) {
+    counts = session.count_lane(*filter.lane_id);
+  } else {
+    for (const auto& [key, count] : session.lane_counts()) counts[key.public_state] += count;
+  }
+  choice.states = states_to_walk(counts, filter);
+  return choice;
+}
+
 // The walks by group and state; absent when they would be too many.
 std::optional<Ways> group_ways(store::Session& session, const ExecutionFilter& filter) {
   const auto groups =
@@ -120,18 +138,22 @@ std::optional<Ways> group_ways(store::Session& session, const ExecutionFilter& f
   return ways;
 }
 
+bool is_everything(const ExecutionFilter& filter) {
+  return !filter.flow_id && filter.tags.empty() && !filter.lane_id && !filter.namespace_ &&
+         !filter.execution_kind && filter.states.empty();
+}
+
 Ways ways_to(store::Session& session, const ExecutionFilter& filter) {
   if (filter.flow_id) return {ListScan::InFlow{*filter.flow_id}};
   if (!filter.tags.empty()) {
     const auto& [key, value] = *filter.tags.begin();
     return {ListScan::Tagged{key, value}};
   }
-  const bool everything =
-      !filter.lane_id && !filter.namespace_ && !filter.execution_kind && filter.states.empty();
-  if (!everything) {
-    if (auto ways = group_ways(session, filter)) return *std::move(ways);
-  }
-  return {ListScan::Everything{}};
+  if (is_everything(filter)) return {ListScan::Everything{}};
+  if (auto ways = group_ways(session, filter)) return *std::move(ways);
+  // Every group is looked at for a page; and each that is found is one of those asked for.
+  auto [groups, states] = choice_of(session, filter);
+  return {ListScan::InGroups{std::move(groups), std::move(states)}};
 }
 
 constexpr ExecutionId kFirstId{};
@@ -163,7 +185,9 @@ bool is_beyond(const ListPosition& position, const ListQuery& query) {
 
 std::vector<Walk> walks_of(store::Session& session, const ListQuery& query) {
   auto ways = ways_to(session, query.filter);
-  const auto share = 2 * query.limit / std::max<std::size_t>(ways.size(), 1);
+  // A look at many groups costs the same for a few executions as for a page.
+  const bool is_many = ways.size() == 1 && std::holds_alternative<ListScan::InGroups>(ways.front());
+  const auto share = is_many ? query.limit + 1 : 2 * query.limit / std::max<std::size_t>(ways.size(), 1);
   const auto chunk = std::max<std::size_t>(4, std::min<std::size_t>(share, query.limit + 1));
   std::vector<Walk> walks;
   for (auto& way : ways) {

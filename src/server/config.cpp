@@ -299,21 +299,17 @@ class Loader {
     return check_retired_variables(sources_.environment, config_.warnings);
   }
 
+  // Those that the engine has; of the others there is nothing to turn off.
   void set_clock_interval() {
     auto& shortest = config_.engine.clock_interval;
     shortest = {};
-    std::vector<std::string> off;
     for (const auto& [rule, interval] : config_.intervals) {
       if (interval.count() == 0) {
-        off.push_back(rule);
+        if (enum_from_name<core::Rule>(rule)) config_.engine.rules_off.insert(rule);
       } else if (shortest.count() == 0 || interval < shortest) {
         shortest = interval;
       }
     }
-    if (off.empty() || shortest.count() == 0) return;
-    config_.warnings.push_back(fmt::format(
-        "the timers of {} stay on although their intervals are 0: they can only be turned off all together",
-        fmt::join(off, ", ")));
   }
 
   const Sources& sources_;

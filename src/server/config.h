@@ -40,7 +40,7 @@ struct Config {
   // `engine.clock_interval` is the shortest of `intervals` that is not zero, since the engine has one clock
   // for all rules. That is only how late it may be: it sleeps until the next rule is due.
   EngineOptions engine;
-  // By rule: how late it may fire. Zero: its timer is to be off, which the engine can do for all or none.
+  // By rule: how late it may fire. Zero: it is off (`engine.rules_off`).
   std::map<std::string, std::chrono::milliseconds> intervals;
   http::ServerOptions http;
   api::BodyLimits max_body;

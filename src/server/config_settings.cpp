@@ -71,7 +71,7 @@ Meaning word(Field field) {
 Meaning interval(const std::string& rule, std::uint64_t unit_ms) {
   return {Shape::number, [=](const std::string& given, Config& config) -> Parsed<std::string> {
             const auto parsed = parse_number(given, 0, kYearMs / unit_ms);
-            if (!parsed) return std::unexpected(parsed.error() + " Zero turns the rule's timer off.");
+            if (!parsed) return std::unexpected(parsed.error() + " Zero turns the rule off.");
             const milliseconds wanted(*parsed * unit_ms);
             config.intervals[rule] = wanted.count() == 0 ? wanted : std::max(wanted, kShortestInterval);
             return std::to_string(*parsed);
@@ -290,7 +290,7 @@ std::vector<Setting> make_table() {
       {"intervals.suspension_timeout_s", "FF_SUSPENSION_TIMEOUT_INTERVAL_S", "2",
        "How late a suspension may time out", interval("suspension_timeout", 1000)},
       {"intervals.pending_waitpoint_expiry_s", "FF_PENDING_WP_EXPIRY_INTERVAL_S", "5",
-       "How late a waitpoint that was never used may expire", interval("pending_waitpoint_expiry", 1000)},
+       "How late a waitpoint that was never used may expire", interval("pending_wp_expiry", 1000)},
       {"intervals.retention_trimmer_s", "FF_RETENTION_TRIMMER_INTERVAL_S", "60",
        "How late an execution may be removed after its retention", interval("retention_trimmer", 1000)},
       {"intervals.budget_reset_s", "FF_BUDGET_RESET_INTERVAL_S", "15", "How late a budget may begin anew",

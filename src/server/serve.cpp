@@ -83,6 +83,7 @@ Result<Engine> open_engine(const Config& config, Log& log, StoreWatch& watch, ap
   auto options = config.engine;
   options.notice = [&log](const std::string& text) { log.info(text); };
   options.warning = [&log](const std::string& text) { log.warn(text); };
+  options.failure = [&log](const std::string& text) { log.error(text); };
   options.store_failed = [&watch](const Error& why) { watch.has_failed(why); };
   if (tracer) {
     options.attempts_ended = [tracer](std::vector<EndedAttempt> ended) { tracer->add(std::move(ended)); };
@@ -111,6 +112,9 @@ int serve(const Config& config) {
   const Signals signals;
   Log log(config.log_level, config.log_format);
   for (const auto& warning : config.warnings) log.warn(warning);
+  for (const auto& [rule, interval] : config.intervals) {
+    if (interval.count() == 0) log.info(fmt::format("The rule {} is off: its interval is 0.", rule));
+  }
   warn_if_open(config, log);
 
   // It outlives the engine, which tells it of attempts to the end.

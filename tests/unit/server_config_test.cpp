@@ -347,7 +347,31 @@ TEST(ServerConfig, TakesTheShortestIntervalForTheClock) {
   const auto config = load({{"FF_DELAYED_PROMOTER_INTERVAL_MS", "0"}});
   EXPECT_EQ(config.intervals.at("delayed_promoter"), 0ms);
   EXPECT_EQ(config.engine.clock_interval, 1s);
-  EXPECT_TRUE(mentions(all_warnings(config), "the timers of delayed_promoter stay on"));
+}
+
+TEST(ServerConfig, AnIntervalOfZeroTurnsItsRuleOff) {
+  EXPECT_TRUE(load({{"FF_LEASE_EXPIRY_INTERVAL_MS", "300"}}).engine.rules_off.empty());
+  const auto config = load({{"FF_RETENTION_TRIMMER_INTERVAL_S", "0"},
+                            {"FF_PENDING_WP_EXPIRY_INTERVAL_S", "0"},
+                            {"FF_FLOW_PROJECTOR_INTERVAL_S", "0"}});
+  EXPECT_EQ(config.engine.rules_off, (std::set<std::string>{"pending_wp_expiry", "retention_trimmer"}))
+      << "summaries of flows are never late: there is no such rule to turn off";
+  EXPECT_EQ(config.engine.clock_interval, 750ms);
+  EXPECT_EQ(all_warnings(config), "");
+}
+
+// All but those that nothing is done for.
+TEST(ServerConfig, EveryRuleWithAnIntervalCanBeTurnedOff) {
+  const std::set<std::string> without{"index_reconciler", "flow_projector", "budget_reconciler"};
+  const auto names = load({}).intervals;
+  for (const auto& setting : all_settings()) {
+    if (!setting.key.starts_with("intervals.")) continue;
+    const auto config = load({{std::string(setting.variable), "0"}});
+    for (const auto& [rule, interval] : config.intervals) {
+      const bool is_off = interval.count() == 0 && !without.contains(rule);
+      EXPECT_EQ(config.engine.rules_off.contains(rule), is_off) << rule;
+    }
+  }
 }
 
 TEST(ServerConfig, TurnsTheClockOffWhenAllIntervalsAreZero) {

@@ -37,7 +37,9 @@ struct Database {
   std::map<LaneCountKey, std::int64_t> counts;
   std::map<std::int64_t, std::set<Offer>> offers;
   std::set<std::pair<std::int64_t, DueKey>> due;
-  std::map<std::string, std::set<std::int64_t>> lane_routes;
+  // By lane: the routes that offer something, and those that something is blocked on.
+  std::map<std::string, std::set<std::int64_t>> offering_routes;
+  std::map<std::string, std::set<std::int64_t>> armed_routes;
   ByAge by_age;
   ByAge purgeable;  // by time of removal
   std::map<std::pair<std::int64_t, PublicState>, ByAge> group_members;
@@ -74,7 +76,15 @@ struct Database {
         update(due, std::pair(*record->next_due_at_ms, DueKey(Due<Record>{record->key()})));
     }
     if constexpr (std::is_same_v<Record, Execution>) {
-      if (record->offer_order) update(offers[record->route_id], Offer{*record->offer_order, record->key()});
+      if (record->offer_order) {
+        auto& offered = offers[record->route_id];
+        update(offered, Offer{*record->offer_order, record->key()});
+        auto& offering = offering_routes[record->lane_id];
+        if (offered.empty())
+          offering.erase(record->route_id);
+        else
+          offering.insert(record->route_id);
+      }
       update(by_age, position_of(*record));
       if (record->purge_at_ms) update(purgeable, core::ListPosition{*record->purge_at_ms, record->key()});
       update(group_members[{record->group_id, record->state.public_state}], position_of(*record));
@@ -101,7 +111,9 @@ struct Database {
     if constexpr (std::is_same_v<Record, Waitpoint>) {
       update(waitpoints_by_id, std::pair(record->waitpoint_id, record->key()));
     }
-    if constexpr (std::is_same_v<Record, Route>) update(lane_routes[record->lane_id], record->route_id);
+    if constexpr (std::is_same_v<Record, Route>) {
+      if (record->next_due_at_ms) update(armed_routes[record->lane_id], record->route_id);
+    }
   }
 
   template <class Record>

@@ -257,7 +257,10 @@ void PostgresSession::remember(const Unit& unit, const Slot<Execution>& slot) {
     settings_.cache->forget(slot.key);
     return;
   }
-  if (execution->offer_order) settings_.cursors->offered(execution->route_id, *execution->offer_order);
+  if (execution->offer_order) {
+    settings_.cursors->offered(execution->route_id, *execution->offer_order);
+    settings_.offering->offers(execution->lane_id, execution->route_id);
+  }
   // A row that was locked and looked at, but not changed, is still what an earlier transaction wrote.
   if (slot.stored && *slot.stored == *execution) return;
   auto spec = unit.left<ExecutionSpec>(slot.key).value_or(nullptr);
