@@ -58,7 +58,9 @@ Rule due_rule(const Execution& execution, const Context& at) {
   if (is_due(execution.deadline_at_ms, at)) return Rule::execution_deadline;
   if (leased && is_due(execution.attempt.attempt_timeout_at_ms, at)) return Rule::attempt_timeout;
   if (leased && is_due(execution.lease.lease_expires_at_ms, at)) return Rule::lease_expiry;
-  if (is_lost_for_good(execution)) return Rule::reclaim;
+  const bool has_grace = execution.delay_until_ms && *execution.delay_until_ms > at.now_ms;
+  if (is_lost_for_good(execution) && !has_grace) return Rule::reclaim;
+  if (is_lost(execution) && is_due(execution.delay_until_ms, at)) return Rule::reclaim;
   if (execution.grant_expires_at_ms && *execution.grant_expires_at_ms < at.now_ms) return Rule::grant_expiry;
   if (is_blocked_for_no_limit(execution) &&
       execution.last_transition_at_ms + kUnblockIntervalMs <= at.now_ms) {
@@ -123,7 +125,11 @@ Rule run_due(Unit& unit, const ExecutionId& id, Context& at) {
       mark_lease_expired(unit, execution, at);
       break;
     case Rule::reclaim:
-      give_up_reclaiming(unit, execution, at);
+      execution.delay_until_ms.reset();
+      if (is_lost_for_good(execution))
+        give_up_reclaiming(unit, execution, at);
+      else
+        renew_offer(execution, at);
       break;
     case Rule::grant_expiry:
       drop_grant(unit, execution);

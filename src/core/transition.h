@@ -34,6 +34,8 @@ void note_mutation(Execution& execution, const Context& at);
 void renew_offer(Execution& execution, const Context& at);
 // The earliest of the execution's clocks.
 std::optional<std::int64_t> earliest_clock(const Execution& execution);
+// Its lease has expired or was revoked, and nobody has taken it over.
+bool is_lost(const Execution& execution);
 // Every reclaim it may have is used up, and its lease is lost again.
 bool is_lost_for_good(const Execution& execution);
 // Somebody has blocked it for a budget or a quota, and did not say which.
