@@ -65,6 +65,9 @@ struct EngineOptions {
   // How long an attempt may go on after a report of it has passed a hard limit whose action is `fail`.
   // Zero: until its worker ends it.
   std::chrono::milliseconds budget_grace{0};
+  // How long a lease that has expired or was revoked is not offered to other workers, nor given up if it was
+  // lost too often. A reclaim grant does not wait.
+  std::chrono::milliseconds reclaim_grace{0};
   // Signs waitpoint tokens, in hex; used when the store has none yet. Empty: one is made, and kept there.
   std::string waitpoint_secret_hex{};
   // Told, while the engine opens, what somebody should know although nothing failed. Never a secret.
@@ -102,8 +105,11 @@ class Engine {
 
   // Calls back exactly once, on a thread of the engine: keep it short, never block in it.
   // Reads are answered on the calling thread.
+  // Operations on one execution that carry a fence run in the order in which they are posted. Others do so,
+  // too, if they are posted `in_order_with` the same execution, whatever they are about.
   template <class Request>
-  void post(Request request, std::function<void(Result<typename Request::Answer>)> answer);
+  void post(Request request, std::function<void(Result<typename Request::Answer>)> answer,
+            const std::optional<ExecutionId>& in_order_with = std::nullopt);
 
   template <class Request>
   std::future<Result<typename Request::Answer>> submit(Request request) {

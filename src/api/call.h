@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -35,6 +36,7 @@ struct Options {
   std::size_t max_stream_operations{64};  // reads and tails of streams at once
   std::size_t max_live_streams{4096};     // open server-sent event streams
   std::int64_t secret_grace_ms{86'400'000};
+  std::chrono::milliseconds rotation_timeout{120'000};  // after which a rotation is answered with 504
   std::size_t read_threads{8};
   BodyLimits max_body{};
   std::function<void(const std::string& line)> access_log{};  // a JSON object per request; empty: none
@@ -176,6 +178,8 @@ class Call : public std::enable_shared_from_this<Call> {
 void write_payload(JsonWriter& out, std::string_view name, std::string_view bytes);
 // True: one JSON value, and nothing else.
 bool is_json(std::string_view bytes);
+// The second part of a path that ends `/executions/{id}/attempts/{idx}…`.
+std::uint32_t attempt_of(const CallPtr& call);
 
 std::string new_request_id();
 

@@ -220,7 +220,7 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange, std::function<void(ht
   call->guard([&] {
     for (const auto part : found.open) {
       auto decoded = percent_decode(part);
-      if (!decoded) refuse_input("the path is not valid percent-encoding of UTF-8");
+      if (!decoded) refuse_input("the path is not valid percent-encoding of UTF-8", kEncodingAdvice);
       call->segments.push_back(*std::move(decoded));
     }
     call->query = Query(exchange->request.query);

@@ -93,11 +93,6 @@ std::optional<Refusal> find_refusal(Unit& unit, const Execution& execution, cons
   return first;
 }
 
-bool is_lost(const Execution& execution) {
-  return execution.state.lifecycle_phase == LifecyclePhase::active &&
-         execution.state.ownership_state != OwnershipState::leased;
-}
-
 // So that whatever clears the limit looks for it.
 void note_on_limit(Unit& unit, const Refusal& refusal, Context& at) {
   if (refusal.reason == BlockingReason::waiting_for_budget) {

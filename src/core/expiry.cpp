@@ -114,7 +114,11 @@ Rule run_due(Unit& unit, const ExecutionId& id, Context& at) {
       mark_lease_expired(unit, execution, at);
       break;
     case Rule::reclaim:
-      give_up_reclaiming(unit, execution, at);
+      execution.delay_until_ms.reset();
+      if (is_lost_for_good(execution))
+        give_up_reclaiming(unit, execution, at);
+      else
+        renew_offer(execution, at);
       break;
     case Rule::grant_expiry:
       drop_grant(unit, execution);

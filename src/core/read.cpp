@@ -1,5 +1,6 @@
 #include "core/read.h"
 
+#include "core/flow_cancel.h"
 #include "core/lane.h"
 #include "core/offer.h"
 #include "core/transition.h"
@@ -104,6 +105,13 @@ ExecutionSnapshot snapshot(const Execution& execution, const ExecutionSpec& spec
     seen.blocking_detail = "lane " + execution.lane_id + " is " + std::string(enum_name(lane_state));
   }
   return seen;
+}
+
+void show_if_parked(Unit& unit, const Execution& execution, ExecutionSnapshot& seen) {
+  if (execution.state.lifecycle_phase != LifecyclePhase::runnable) return;
+  if (owed_to(unit, execution) != OwedCancel::parked) return;
+  seen.state = parked(execution.state);
+  seen.blocking_detail = parked_detail(execution);
 }
 
 WorkerView view(const Worker& worker) {

@@ -77,7 +77,7 @@ std::optional<Failed> schedule_retry(Unit& unit, Execution& execution, const Att
   execution.delay_until_ms = answer.delay_until;
   move_to(unit, execution,
           vectors::delayed(BlockingReason::waiting_for_retry_backoff, AttemptState::pending_retry_attempt),
-          "retry backoff until " + std::to_string(answer.delay_until) + " (attempt " +
+          "retry backoff until " + time_to_text(answer.delay_until) + " (attempt " +
               std::to_string(failed_index) + " failed: " + failure.reason + ")",
           at);
   return answer;
@@ -136,7 +136,7 @@ Result<Delayed> delay(Unit& unit, const DelayExecution& request, Context& at) {
   execution.delay_until_ms = until;
   move_to(unit, execution,
           vectors::delayed(BlockingReason::waiting_for_delay, AttemptState::attempt_interrupted),
-          "delayed until " + std::to_string(until), at);
+          "delayed until " + time_to_text(until), at);
   return Delayed{until};
 }
 

@@ -42,6 +42,8 @@ struct RuleClock {
 std::array<RuleClock, 7> clocks_of(const Execution& execution);
 // The earliest of them, but for those of rules that are off.
 std::optional<std::int64_t> earliest_clock(const Execution& execution, const RuleSet& off = {});
+// Its lease has expired or was revoked, and nobody has taken it over.
+bool is_lost(const Execution& execution);
 // Every reclaim it may have is used up, and its lease is lost again.
 bool is_lost_for_good(const Execution& execution);
 // Somebody has blocked it for a budget or a quota, and did not say which.

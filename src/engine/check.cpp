@@ -416,6 +416,7 @@ class Check {
   std::vector<std::string> readable_faults_of(Reading& reading, const FlowKey& key) {
     core::FlowNeighbourhood found{.flow = reading.find<Flow>(key)};
     if (!found.flow) return {};  // removed since
+    found.backlog = reading.find<CancelBacklog>(key);
     found.edges = reading.session.edges_of(key);
     found.joins = reading.session.joins_of(key);
     const auto members = reading.ask(core::MembersOf{key.flow_id});

@@ -43,6 +43,7 @@ Result<ExecutionSnapshot> answer(Readers& readers, const DescribeExecution& requ
     const auto* lane = reading.find<Lane>({execution.lane_id});
     auto seen = core::snapshot(execution, reading.require<ExecutionSpec>(request.execution_id),
                                lane ? lane->state : LaneState::active);
+    reading.run([&](core::Unit& unit) { core::show_if_parked(unit, execution, seen); });
     if (execution.state.lifecycle_phase == LifecyclePhase::suspended) {
       const auto* suspension = reading.find<Suspension>(core::suspension_key(request.execution_id));
       if (suspension) seen.current_waitpoint = core::primary_waitpoint(*suspension);

@@ -273,6 +273,9 @@ std::vector<Setting> make_table() {
       {"engine.budget_grace_ms", "FF_BUDGET_ENFORCE_GRACE_MS", "0",
        "How long an attempt may go on past a hard limit that fails it; 0: until its worker ends it",
        number(0, kMostMs, INTO(engine.budget_grace))},
+      {"engine.reclaim_grace_ms", "FF_RECLAIM_GRACE_MS", "0",
+       "How long work whose lease was lost is not offered to other workers",
+       number(0, kMostMs, INTO(engine.reclaim_grace))},
 
       {"scanner.namespace", "FF_SCANNER_NAMESPACE", "", "See to timers of this namespace only",
        scanner_namespace},

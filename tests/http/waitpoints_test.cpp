@@ -144,6 +144,22 @@ TEST_P(HttpWaitpoints, AreMadeBySuspending) {
   EXPECT_EQ(seen.at("/state_vector/blocking_reason"), "waiting_for_approval");
 }
 
+TEST_P(HttpWaitpoints, AreMintedWithTheirKey) {  // 03 §1
+  for (const auto* nothing_named : {"", R"(,"waitpoints":[{}])"}) {
+    const auto waiting = suspended(nothing_named);
+    EXPECT_EQ(waiting.waitpoint_key, "wpk:" + waiting.waitpoint_id);
+    EXPECT_EQ(effect(waiting, "anything"), "resume_condition_satisfied");
+  }
+  const auto task = running();
+  const auto early = pending(task);
+  const auto bound = report(
+      "suspend", task, R"(,"waitpoints":[{"use_pending":{"waitpoint_id":")" + early.waitpoint_id + R"("}}])");
+  ASSERT_EQ(bound.status, 200) << bound.body;
+  EXPECT_EQ(effect(early, "anything"), "resume_condition_satisfied") << "any signal at the one made before";
+  const auto several = report("suspend", running(), R"(,"waitpoints":[{"waitpoint_key":"a"},{}])");
+  expect_shape_refused(several, "which of the two is waited for");
+}
+
 TEST_P(HttpWaitpoints, AreAsTheWorkerNamesThem) {
   const std::string id = "22222222-2222-4222-8222-222222222222";
   const auto answer = report(

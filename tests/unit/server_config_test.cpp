@@ -54,6 +54,7 @@ TEST(ServerConfig, HasTheDefaultsOfTheEngineAndTheEdge) {
   EXPECT_EQ(config.engine.retention, engine.retention);
   EXPECT_EQ(config.engine.event_retention, engine.event_retention);
   EXPECT_EQ(config.engine.budget_grace, engine.budget_grace);
+  EXPECT_EQ(config.engine.reclaim_grace, engine.reclaim_grace);
   EXPECT_FALSE(config.engine.scanner_filter.namespace_);
   EXPECT_FALSE(config.engine.scanner_filter.instance_tag);
   const http::ServerOptions edge;
