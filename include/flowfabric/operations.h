@@ -203,7 +203,8 @@ struct Cancelled {
   bool operator==(const Cancelled&) const = default;
 };
 // `operator_override`, `flow_cascade` and `system_timeout` cancel whatever the state; any other source must
-// present the fence of a running execution.
+// present the fence of a running execution. A fence that is given must be that of the lease in force, whatever
+// the source; the holder of the last lease gets the answer of its cancel again.
 struct CancelExecution {
   using Answer = Cancelled;
   ExecutionId execution_id;

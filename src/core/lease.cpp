@@ -54,10 +54,17 @@ Error not_active(const Execution& execution) {
           }};
 }
 
-bool repeats(const Execution& execution, const LeaseFence& fence, LeaseEnd operation) {
+bool was_last(const Execution& execution, const LeaseFence& fence) {
   const auto& end = execution.last_end;
-  return end.ended_by == operation && is_whole(fence) &&
-         matches(fence, end.ended_lease_id, end.ended_lease_epoch, end.ended_attempt_id);
+  return is_whole(fence) && matches(fence, end.ended_lease_id, end.ended_lease_epoch, end.ended_attempt_id);
+}
+
+bool repeats(const Execution& execution, const LeaseFence& fence, LeaseEnd operation) {
+  return execution.last_end.ended_by == operation && was_last(execution, fence);
+}
+
+bool is_outlived(const Execution& execution, const LeaseFence& fence) {
+  return fence.lease_epoch && *fence.lease_epoch < execution.last_end.ended_lease_epoch;
 }
 
 bool has_lapsed(const Execution& execution, const Context& at) {

@@ -24,8 +24,12 @@ enum class OnExpiry { mark, only_refuse };
 Result<const Execution*> check_lease(Unit& unit, const ExecutionId& id, const LeaseFence& fence,
                                      OnExpiry on_expiry, Context& at);
 
-// True when the fence is that of the lease that ended last, by this very operation: its answer was lost.
+// The fence is that of the lease that ended last.
+bool was_last(const Execution& execution, const LeaseFence& fence);
+// True when that lease ended by this very operation: its answer was lost.
 bool repeats(const Execution& execution, const LeaseFence& fence, LeaseEnd operation);
+// A later lease than the fence's has ended.
+bool is_outlived(const Execution& execution, const LeaseFence& fence);
 
 Error not_active(const Execution& execution);
 Error not_found(const ExecutionId& id);

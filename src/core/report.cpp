@@ -20,7 +20,7 @@ Result<Execution*> begin_report(Unit& unit, const ExecutionId& id, const LeaseFe
   }
   const auto* known = unit.find<Execution>(id);
   if (known && repeats(*known, fence, operation)) return nullptr;
-  if (known && fence.lease_epoch && *fence.lease_epoch < known->last_end.ended_lease_epoch) {
+  if (known && is_outlived(*known, fence)) {
     return fail_with(ErrorCode::stale_lease, "", "A later lease of this execution has ended since.");
   }
   auto held = check_lease(unit, id, fence, OnExpiry::mark, at);

@@ -362,9 +362,9 @@ bool has_live_attempt(const Execution& execution) {
 void pause_attempt(Unit& unit, Execution& execution, LastLeaseEnd end, const std::string& release_reason,
                    const std::string& suspension, const Context& at) {
   auto& attempt = execution.attempt;
-  if (attempt.attempt_timeout_at_ms && !is_stopped_by_budget(execution)) {
+  if (const auto timeout = own_timeout(execution)) {
     // Time does not run while the attempt is paused; an elapsed timer fires as soon as it goes on.
-    attempt.attempt_timeout_left_ms = std::max<std::int64_t>(*attempt.attempt_timeout_at_ms - at.now_ms, 1);
+    attempt.attempt_timeout_left_ms = std::max<std::int64_t>(*timeout - at.now_ms, 1);
   }
   release_lease(unit, execution, std::move(end), release_reason, at);
   attempt.attempt_suspended_at_ms = at.now_ms;

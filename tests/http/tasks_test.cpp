@@ -122,6 +122,17 @@ TEST_P(HttpTasks, AreDelayedAndCancelled) {
   EXPECT_EQ(report("cancel", other, R"(,"reason":"r")").body, R"({"outcome":"cancelled"})");
 }
 
+TEST_P(HttpTasks, AreNotCancelledByWhoHasLostThem) {
+  const auto first = running(
+      R"(,"policy":{"retry_policy":{"max_retries":1,"backoff":{"type":"fixed","delay_ms":3600000}}})");
+  ASSERT_EQ(post("/v1/executions/" + first.execution_id + "/revoke-lease").status, 200);
+  ASSERT_EQ(report("fail", claimed(), R"(,"reason":"r")").at("/outcome"), "retry_scheduled");
+  const auto late = report("cancel", first, R"(,"reason":"r")");
+  EXPECT_EQ(late.status, 409);
+  EXPECT_EQ(late.at("/code"), "stale_lease");
+  EXPECT_EQ(state_of(first), "delayed");
+}
+
 TEST_P(HttpTasks, AreReportedManyAtOnce) {
   const auto one = running();
   const auto two = running();

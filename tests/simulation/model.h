@@ -212,8 +212,6 @@ class Model {
     ended_.insert(id);
     suspensions_.ended(id);
   }
-  void happened(const CancelExecution& request, const Cancelled&) { ended(request.execution_id); }
-
   // A report ends the lease it is made under. Repeating one that ended an earlier lease ends nothing.
   template <class Report>
   bool ends_lease(const Report& report) {
@@ -233,6 +231,10 @@ class Model {
     if (ends_lease(request) && !answer.retry_scheduled) ended(request.execution_id);
   }
   void happened(const DelayExecution& request, const Delayed&) { ends_lease(request); }
+  void happened(const CancelExecution& request, const Cancelled&) {
+    const bool by_holder = request.fence != LeaseFence{};
+    if (!by_holder || ends_lease(request)) ended(request.execution_id);
+  }
 
   // A budget may stop the attempt that has passed one of its limits, and the answer does not say so.
   void spent(const ExecutionId& id, const UsageReport& report) {
