@@ -54,6 +54,9 @@ bool passes(Unit& unit, const ScannerFilter& filter, const RouteKey& key) {
 bool passes(Unit&, const ScannerFilter& filter, const WorkerKey& key) {
   return matches(filter, key.namespace_);
 }
+bool passes(Unit&, const ScannerFilter& filter, const DeadWorkerKey& key) {
+  return matches(filter, key.namespace_);
+}
 bool passes(Unit&, const ScannerFilter& filter, const CreateDedupKey& key) {
   return matches(filter, key.namespace_);
 }

@@ -16,6 +16,7 @@ bool passes(Unit& unit, const ScannerFilter& filter, const WaitpointRecordKey& k
 bool passes(Unit& unit, const ScannerFilter& filter, const FlowKey& key);
 bool passes(Unit& unit, const ScannerFilter& filter, const RouteKey& key);
 bool passes(Unit& unit, const ScannerFilter& filter, const WorkerKey& key);
+bool passes(Unit& unit, const ScannerFilter& filter, const DeadWorkerKey& key);
 bool passes(Unit& unit, const ScannerFilter& filter, const CreateDedupKey& key);
 bool passes(Unit& unit, const ScannerFilter& filter, const BulkJobKey& key);  // nobody's: always
 bool passes(Unit& unit, const ScannerFilter& filter, const BudgetKey& key);

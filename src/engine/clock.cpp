@@ -7,6 +7,7 @@
 #include "core/block.h"
 #include "core/budget.h"
 #include "core/bulk.h"
+#include "core/dead_worker.h"
 #include "core/dependency.h"
 #include "core/expiry.h"
 #include "core/flow_cancel.h"
@@ -17,6 +18,7 @@
 #include "core/waitpoint.h"
 #include "core/worker.h"
 #include "engine/bulk.h"
+#include "engine/dead_worker.h"
 #include "engine/flow_cancel.h"
 #include "engine/random_seed.h"
 
@@ -331,9 +333,17 @@ bool Clock::run_bulk(const store::DueKey& key) {
   return true;
 }
 
-// One member of a cancelled flow, or one worker, that cannot be read holds up nobody but itself.
+// One member of a cancelled flow, one worker, or one lease of a dead one, that cannot be read holds up nobody
+// but itself.
 bool Clock::go_round_damage(const store::DueKey& key, const Outcome& outcome) {
-  if (!is_hopeless(*outcome.refusal)) return false;
+  const bool hopeless = is_hopeless(*outcome.refusal);
+  const auto* worker = std::get_if<store::Due<DeadWorker>>(&key);
+  // Its leases may have met too many new records together.
+  if (worker && (hopeless || outcome.refusal == ErrorCode::retry_exhausted)) {
+    ++failed_;
+    return offer_each(*session_, committers_, worker->key, options_);
+  }
+  if (!hopeless) return false;
   if (const auto* flow = std::get_if<store::Due<CancelBacklog>>(&key)) {
     ++failed_;
     return cancel_each(*session_, committers_, flow->key, options_);
