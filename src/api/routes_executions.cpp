@@ -152,10 +152,15 @@ void read_snapshot(const CallPtr& call) {
         .field("last_transition_at", execution.last_transition_at)
         .field("last_mutation_at", execution.last_mutation_at);
     write_text_or_null(out, "failure_reason", execution.failure_reason);
+    write_text_or_null(out, "last_failure_message", execution.last_failure_message);
     write_text_or_null(out, "cancellation_reason", execution.cancellation_reason);
     write_text_or_null(out, "cancelled_by", execution.cancelled_by);
     out.field("progress_percent", execution.progress_percent);
     write_text_or_null(out, "progress_message", execution.progress_message);
+    out.field("budget_ids", execution.budget_ids)
+        .field("quota_policy_id", execution.quota_policy_id)
+        .field("last_capability_mismatch_at", execution.last_capability_mismatch_at)
+        .field("last_hmac_validation_failed_at", execution.last_hmac_validation_failed_at);
     self.reply(200, out.end().take());
   });
 }

@@ -203,6 +203,20 @@ void give_back(Unit& unit, Execution& execution, const Context& at) {
   give_back_reservations(unit, execution.key(), split_ids<BudgetId>(held, kReservation), at);
 }
 
+void fetch_to_give_back(Unit& unit, const std::vector<ExecutionId>& ids, const Context& at) {
+  std::vector<QuotaPolicyKey> policies;
+  std::vector<QuotaAdmissionKey> admissions;
+  for (const auto& id : ids) {
+    const auto* execution = unit.find<Execution>(id);
+    if (!execution) continue;
+    for (const auto& key : keys_of(split_ids<QuotaPolicyId>(execution->admitted_by), at)) {
+      policies.push_back(key);
+      admissions.push_back({key.partition_key, key.quota_policy_id, id.partition, id.uuid});
+    }
+  }
+  unit.fetch<QuotaPolicy, QuotaAdmission>(policies, admissions);
+}
+
 void hold_back(Unit& unit, const ExecutionId& id, const Refusal& refusal, Context& at) {
   if (refusal.cancels) {
     auto& execution = unit.edit<Execution>(id);

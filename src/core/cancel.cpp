@@ -26,15 +26,16 @@ Result<void> check_right_to_cancel(Unit& unit, const CancelExecution& request, C
     return check_fence_shape(request.fence, Unfenced::never, request.source);
   }
   if (!running || is_outlived(execution, request.fence)) {
-    return fail_with(ErrorCode::stale_lease, "", "The lease is not in force any more: stop working on this task.");
+    return fail_with(ErrorCode::stale_lease, "",
+                     "The lease is not in force any more: stop working on this task.");
   }
   auto held = check_lease(unit, request.execution_id, request.fence, OnExpiry::mark, at);
   if (!held) return std::unexpected(held.error());
   return {};
 }
 
-// What has ended tells those who ask without a fence, and the holder of the last lease, how. Nothing: there is
-// something to cancel, or the caller has no right to know.
+// What has ended tells those who ask without a fence, and the holder of the last lease, how. Nothing: there
+// is something to cancel, or the caller has no right to know.
 std::optional<Result<Cancelled>> answer_of_ended(const Execution& execution, const LeaseFence& fence) {
   const Cancelled done{execution.key()};
   if (repeats(execution, fence, LeaseEnd::cancel)) return done;

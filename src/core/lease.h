@@ -38,6 +38,9 @@ Error not_found(const ExecutionId& id);
 bool has_lapsed(const Execution& execution, const Context& at);
 // The holder stopped renewing: the execution waits to be reclaimed.
 void mark_lease_expired(Unit& unit, Execution& execution, const Context& at);
+// The same before its time, for the holder is gone.
+void end_lease_of_dead(Unit& unit, Execution& execution, const Context& at);
+inline constexpr const char* kWorkerDead = "worker_dead";
 
 Result<Renewal> renew(Unit& unit, const RenewLease& request, Context& at);
 // Takes the lease away from its holder, who learns of it at the next call.

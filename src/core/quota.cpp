@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 
 #include "core/admission.h"
 #include "core/attachment.h"
 #include "core/fairness.h"
+#include "core/index_rules.h"
 #include "core/lease.h"
 
 namespace flowfabric::core {
@@ -170,17 +170,17 @@ bool is_awaited(const QuotaAdmission& admission, const Context& at) {
 bool free_stray_slots(Unit& unit, const QuotaPolicyKey& key, const Context& at) {
   const auto strays = unit.ask(StraySlotsOf{key, kTrimmedPerStep});
   if (strays.empty()) return false;
-  unit.fetch<QuotaAdmission>(strays);
-  // What this batch has done with an execution is not among the answers yet. Whoever takes one from now on
-  // changes the policy after this.
-  std::set<ExecutionId> touched;
-  unit.for_each_dirty<Execution>([&](const Slot<Execution>& slot) { touched.insert(slot.key); });
+  std::vector<ExecutionId> executions;
+  for (const auto& stray : strays) executions.push_back({stray.execution_partition, stray.execution_id});
+  unit.fetch<QuotaAdmission, Execution>(strays, executions);
   std::size_t freed = 0;
   for (const auto& stray : strays) {
     const ExecutionId id{stray.execution_partition, stray.execution_id};
     const auto* admission = unit.find<QuotaAdmission>(stray);
-    const bool is_stray =
-        admission && admission->holds_slot && !is_awaited(*admission, at) && !touched.contains(id);
+    const auto* execution = unit.find<Execution>(id);
+    // It may have been taken since the store was asked, also by this batch.
+    const bool is_stray = admission && admission->holds_slot && !is_awaited(*admission, at) &&
+                          !(execution && may_hold_slot(*execution));
     if (!is_stray) continue;
     free_slot(unit, key, id, at);
     ++freed;

@@ -87,12 +87,17 @@ ExecutionSnapshot as_stored(const Execution& execution, const ExecutionSpec& spe
           .last_transition_at = execution.last_transition_at_ms,
           .last_mutation_at = execution.last_mutation_at_ms,
           .failure_reason = execution.failure_reason,
+          .last_failure_message = execution.last_failure_message,
           .cancellation_reason = execution.cancellation_reason,
           .cancelled_by = execution.cancelled_by,
           .progress_percent = execution.progress_pct,
           .progress_message = execution.progress_message,
           .trace_context = spec.trace_context,
-          .tags = execution.tags};
+          .tags = execution.tags,
+          .budget_ids = split_ids<BudgetId>(execution.budget_ids),
+          .quota_policy_id = execution.quota_policy_id,
+          .last_capability_mismatch_at = execution.last_capability_mismatch_at_ms,
+          .last_hmac_validation_failed_at = std::nullopt};
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ enum class Rule {
   unblock,
   ttl_sweep,
   worker_registry_ttl_sweep,
+  dead_worker,
   dependency_reconciler,
   cancel_reconciler,
   edge_cancel_dispatcher,
@@ -37,7 +38,7 @@ enum class Rule {
 };
 BOOST_DESCRIBE_ENUM(Rule, none, execution_deadline, attempt_timeout, lease_expiry, reclaim, grant_expiry,
                     delayed_promoter, retention_trimmer, unblock, ttl_sweep, worker_registry_ttl_sweep,
-                    dependency_reconciler, cancel_reconciler, edge_cancel_dispatcher, edge_cancel_orphaned,
+                    dead_worker, dependency_reconciler, cancel_reconciler, edge_cancel_dispatcher, edge_cancel_orphaned,
                     edge_cancel_reconciler, edge_cancel_skipped_locked, suspension_timeout, pending_wp_expiry,
                     budget_reset, quota_reconciler)
 
@@ -69,6 +70,8 @@ template <>
 inline constexpr RuleSet kRulesOf<Route>{Rule::unblock};
 template <>
 inline constexpr RuleSet kRulesOf<Worker>{Rule::worker_registry_ttl_sweep};
+template <>
+inline constexpr RuleSet kRulesOf<DeadWorker>{Rule::dead_worker};
 template <>
 inline constexpr RuleSet kRulesOf<DependencyDispatch>{Rule::dependency_reconciler};
 template <>

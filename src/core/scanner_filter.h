@@ -35,6 +35,8 @@ inline constexpr Belonging kBelonging<Route> = Belonging::to_namespace;
 template <>
 inline constexpr Belonging kBelonging<Worker> = Belonging::to_namespace;
 template <>
+inline constexpr Belonging kBelonging<DeadWorker> = Belonging::to_namespace;
+template <>
 inline constexpr Belonging kBelonging<CreateDedup> = Belonging::to_namespace;
 
 bool is_empty(const ScannerFilter& filter);

@@ -131,6 +131,15 @@ struct WorkersOf {
   std::string namespace_;
   auto operator<=>(const WorkersOf&) const = default;
 };
+// What a worker instance runs, by execution id.
+struct LeasesOf {
+  using Found = ExecutionId;
+  std::string worker_instance_id;
+  std::optional<std::string> namespace_;  // of the executions; absent: any
+  std::optional<ExecutionId> after;
+  std::uint32_t limit{};
+  auto operator<=>(const LeasesOf&) const = default;
+};
 struct BlockedOnRoute {
   using Found = ExecutionId;
   std::int64_t route_id{};
@@ -249,7 +258,7 @@ struct SpendingOf {
 };
 using Questions =
     boost::mp11::mp_list<BlockedOn, WindowOf, SlotsOf, StraySlotsOf, FullKeysOf, ScopesOf, SpendingOf,
-                         OpenWaitpoints, WaitpointsNamed, RetiredSecrets, WorkersOf, BlockedOnRoute,
+                         OpenWaitpoints, WaitpointsNamed, RetiredSecrets, WorkersOf, LeasesOf, BlockedOnRoute,
                          EdgesFrom, EdgesInto, Descendants, MembersOf, OwedCancels>;
 
 class Unit {

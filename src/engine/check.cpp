@@ -74,6 +74,7 @@ class Check {
                        &Check::check_table<Group>,
                        &Check::check_table<CreateDedup>,
                        &Check::check_table<Worker>,
+                       &Check::check_table<DeadWorker>,
                        &Check::check_table<BulkJob>,
                        &Check::check_table<Edge>,
                        &Check::check_table<EdgeGroup>,

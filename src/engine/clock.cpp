@@ -6,6 +6,7 @@
 
 #include "core/block.h"
 #include "engine/bulk.h"
+#include "engine/dead_worker.h"
 #include "engine/due_operation.h"
 #include "engine/flow_cancel.h"
 #include "engine/random_seed.h"
@@ -403,9 +404,17 @@ bool Clock::run_bulk(const store::DueKey& key) {
   return true;
 }
 
-// One member of a cancelled flow, or one worker, that cannot be read holds up nobody but itself.
+// One member of a cancelled flow, one worker, or one lease of a dead one, that cannot be read holds up nobody
+// but itself.
 bool Clock::go_round_damage(const store::DueKey& key, const DueOutcome& outcome) {
-  if (!is_hopeless(outcome.refusal->code)) return false;
+  const bool hopeless = is_hopeless(outcome.refusal->code);
+  const auto* worker = std::get_if<store::Due<DeadWorker>>(&key);
+  // Its leases may have met too many new records together.
+  if (worker && (hopeless || outcome.refusal->code == ErrorCode::retry_exhausted)) {
+    ++failed_;
+    return offer_each(*session_, committers_, worker->key, options_);
+  }
+  if (!hopeless) return false;
   if (const auto* flow = std::get_if<store::Due<CancelBacklog>>(&key)) {
     ++failed_;
     return cancel_each(*session_, committers_, flow->key, options_);

@@ -5,6 +5,7 @@
 #include "core/block.h"
 #include "core/budget.h"
 #include "core/bulk.h"
+#include "core/dead_worker.h"
 #include "core/dependency.h"
 #include "core/expiry.h"
 #include "core/flow_cancel.h"

@@ -4,6 +4,7 @@
 #include "engine/check.h"
 #include "engine/clock.h"
 #include "engine/committers.h"
+#include "engine/dead_worker.h"
 #include "engine/dispatch.h"
 #include "engine/event_reads.h"
 #include "engine/figures.h"
@@ -426,6 +427,10 @@ void Engine::post(Request request, std::function<void(Result<typename Request::A
       then = engine::finish_cancel(
           {impl_->committers, impl_->readers, impl_->watchers, impl_->options, request}, std::move(then));
     }
+    enqueue(make_operation(std::move(request), std::move(then), impl_->options));
+  } else if constexpr (std::is_same_v<Request, MarkWorkerDead>) {
+    auto then = engine::offer_leases({request.namespace_, request.worker_instance_id}, impl_->committers,
+                                     impl_->options, std::move(answer));
     enqueue(make_operation(std::move(request), std::move(then), impl_->options));
   } else if constexpr (std::is_same_v<Request, SuspendExecution>) {
     const auto now_ms = impl_->options.now_ms ? impl_->options.now_ms() : store::system_now_ms();

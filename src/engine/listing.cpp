@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/dead_worker.h"
 #include "core/read.h"
 #include "core/worker.h"
 #include "model/text.h"
@@ -406,29 +407,23 @@ WorkerPage living_workers(Reading& reading, const ListWorkers& request, std::opt
   }
 }
 
-// There is no index of leases by worker: what runs is looked through, up to a bound.
 void count_leases(Reading& reading, std::vector<WorkerView>& workers) {
-  constexpr int most_pages = 20;
-  using Place = std::pair<std::string, std::string>;  // namespace, instance
-  std::map<Place, std::uint64_t> held;
-  ListQuery running{.filter = {.states = {PublicState::active}},
-                    .order = ListOrder::oldest,
-                    .after = std::nullopt,
-                    .limit = kMaxPage};
-  for (int pages = 0;; ++pages) {
-    if (pages == most_pages) return;
-    const auto listed = list(reading.session, reading.unit, running);
-    for (const auto& [execution, group] : listed.found) {
-      ++held[{execution.namespace_, execution.worker_instance_id}];
-      // A worker that names no namespace works for all.
-      if (!execution.namespace_.empty()) ++held[{"", execution.worker_instance_id}];
-    }
-    if (!listed.next) break;
-    running.after = listed.next;
+  std::vector<std::string> instances;
+  for (const auto& worker : workers) instances.push_back(worker.worker_instance_id);
+  std::ranges::sort(instances);
+  const auto repeated = std::ranges::unique(instances);
+  instances.erase(repeated.begin(), repeated.end());
+  std::map<std::string, std::vector<store::LeaseCount>> held;
+  for (auto& count : reading.session.count_leases(instances, reading.now_ms)) {
+    reading.unit.want<Worker>({count.namespace_, count.worker_instance_id});
+    held[count.worker_instance_id].push_back(std::move(count));
   }
+  reading.session.load(reading.unit);
   for (auto& worker : workers) {
-    const auto found = held.find({worker.namespace_, worker.worker_instance_id});
-    worker.leases = found == held.end() ? 0 : found->second;
+    const WorkerKey key{worker.namespace_, worker.worker_instance_id};
+    for (const auto& count : held[worker.worker_instance_id]) {
+      if (core::works_for(reading.unit, key, count.namespace_)) worker.leases += count.leases;
+    }
   }
 }
 

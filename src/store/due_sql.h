@@ -34,16 +34,15 @@ struct DueOwner {
 };
 template <class Record>
 DueOwner due_owner() {
-  using core::Belonging;
-  constexpr bool is_group = std::is_same_v<typename Record::Key, EdgeGroupKey>;
-  return {.belonging = core::kBelonging<Record>,
-          .is_execution = std::is_same_v<Record, Execution>,
-          .has_namespace_key = requires(typename Record::Key key){key.namespace_;
-}
-, .id_column = core::kBelonging<Record> == Belonging::to_flow ? "flow_id"
-               : is_group                                     ? "downstream_eid"
-                                                              : "execution_id"
-};  // namespace flowfabric::store
+  using Key = typename Record::Key;
+  constexpr bool is_group = std::is_same_v<Key, EdgeGroupKey>;
+  constexpr bool is_of_flow = core::kBelonging<Record> == core::Belonging::to_flow;
+  DueOwner owner;
+  owner.belonging = core::kBelonging<Record>;
+  owner.is_execution = std::is_same_v<Record, Execution>;
+  owner.has_namespace_key = requires(const Key& key) { key.namespace_; };
+  owner.id_column = is_of_flow ? "flow_id" : is_group ? "downstream_eid" : "execution_id";
+  return owner;
 }
 
 // Parameters are numbered from `first` on.

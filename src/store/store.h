@@ -112,6 +112,13 @@ struct SuspendedScan {
   std::optional<Uuid> after_id;          // alone: whatever is above it
   std::size_t limit{};
 };
+// How many executions of a namespace a worker instance runs.
+struct LeaseCount {
+  std::string worker_instance_id;
+  std::string namespace_;
+  std::uint64_t leases{};
+};
+BOOST_DESCRIBE_STRUCT(LeaseCount, (), (worker_instance_id, namespace_, leases))
 struct NodeName {
   std::uint16_t partition_key{};
   Uuid execution_id;
@@ -226,6 +233,9 @@ class Session : public core::Loader {
   virtual std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) = 0;
   virtual std::vector<Group> groups(const GroupFilter& filter, std::size_t limit) = 0;
   virtual std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) = 0;
+  // What these run whose leases have not lapsed by then.
+  virtual std::vector<LeaseCount> count_leases(const std::vector<std::string>& instances,
+                                               std::int64_t now_ms) = 0;
   virtual FlowCounts count_flow(const FlowId& flow, const std::vector<std::string>& harmless_reasons) = 0;
   // By edge id, and by downstream.
   virtual std::vector<Edge> edges_of(const FlowKey& flow) = 0;

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "core/block.h"
+#include "core/dead_worker.h"
 #include "engine/batch.h"
 #include "engine/check.h"
 #include "engine/dispatch.h"

@@ -118,6 +118,10 @@ class GatedSession final : public store::Session {
   std::vector<OperatorEvent> operator_events_of(const ExecutionId& id) override {
     return inner_->operator_events_of(id);
   }
+  std::vector<store::LeaseCount> count_leases(const std::vector<std::string>& instances,
+                                              std::int64_t now_ms) override {
+    return inner_->count_leases(instances, now_ms);
+  }
   std::vector<LeaseEvent> pauses_of(const ExecutionId& id, std::size_t limit) override {
     return inner_->pauses_of(id, limit);
   }

@@ -47,7 +47,7 @@ TEST(SqliteSchema, EveryTableHasTheColumnsOfItsRecord) {
   };
   for_each_type<Records>(check);
   for_each_type<Events>(check);
-  EXPECT_EQ(tables, 43u);
+  EXPECT_EQ(tables, 44u);
 }
 
 TEST(SqliteSchema, TheFirstColumnsOfARecordAreItsPrimaryKey) {
@@ -125,6 +125,12 @@ void exercise(const std::string& url) {
   ASSERT_TRUE(engine->call(ReadLeaseEvents{}));
   ASSERT_TRUE(engine->call(ReadCompletions{}));
   ASSERT_TRUE(engine->call(ReadHistory{*id}));
+  for (const auto* name_space : {"", "acme"}) {
+    ASSERT_TRUE(
+        engine->call(RegisterWorker{.worker_id = "w", .worker_instance_id = "w", .namespace_ = name_space}));
+    ASSERT_TRUE(engine->call(ListWorkers{}));
+    ASSERT_TRUE(engine->call(MarkWorkerDead{.worker_instance_id = "w", .namespace_ = name_space}));
+  }
 }
 
 void ask_when_something_is_due(const std::string& url) {
@@ -167,7 +173,7 @@ TEST(SqliteSchema, EveryQueryGoesThroughAnIndex) {
       EXPECT_EQ(line.find("SCAN"), std::string::npos) << sql << "\n  " << line;
       EXPECT_EQ(line.find("TEMP B-TREE"), std::string::npos) << sql << "\n  " << line;
       for (const auto* index : {"ff_exec_core_offers", "ff_exec_core_due", "ff_create_dedup_due",
-                                "ff_route_due", "ff_lease_event_pauses"}) {
+                                "ff_route_due", "ff_lease_event_pauses", "ff_exec_core_leases"}) {
         if (line.find(std::string(index) + " ") != std::string::npos) ++through[index];
       }
     }
@@ -177,6 +183,7 @@ TEST(SqliteSchema, EveryQueryGoesThroughAnIndex) {
   EXPECT_GE(through["ff_create_dedup_due"], 2);
   EXPECT_GE(through["ff_route_due"], 3) << "what is due, when, and what something is blocked on";
   EXPECT_GE(through["ff_lease_event_pauses"], 1);
+  EXPECT_GE(through["ff_exec_core_leases"], 3) << "of a worker in a namespace, of one in none, and counted";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 
+#include "core/index_rules.h"
 #include "store/store.h"
 
 namespace flowfabric::store {
@@ -46,6 +47,7 @@ struct Database {
   std::map<FlowId, ByAge> flow_members;
   std::map<std::int64_t, ByAge> blocked_on_route;
   std::map<Uuid, ByAge> blocked_on;
+  std::map<std::string, std::set<ExecutionId>> held_by;  // a worker instance
   std::map<QuotaPolicyKey, std::set<std::pair<std::int64_t, QuotaAdmissionKey>>> windows;
   ByAge flows_by_age;
   std::map<ExecutionId, std::set<EdgeKey>> edges_from;
@@ -93,6 +95,7 @@ struct Database {
         update(blocked_on_route[record->route_id], position_of(*record));
       }
       if (record->blocked_on) update(blocked_on[*record->blocked_on], position_of(*record));
+      if (core::is_held(*record)) update(held_by[record->lease.worker_instance_id], record->key());
     }
     if constexpr (std::is_same_v<Record, QuotaAdmission>) {
       if (record->window_at_ms) {

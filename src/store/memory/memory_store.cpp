@@ -181,7 +181,7 @@ class MemorySession final : public Session {
     std::vector<LeaseEvent> found;
     for (const auto& event : database_->log<LeaseEvent>().events) {
       const bool is_its = event.partition_key == id.partition && event.execution_id == id.uuid;
-      if (is_its && is_pause_reason(event.reason)) found.push_back(event);
+      if (is_its && core::is_pause_reason(event.reason)) found.push_back(event);
     }
     if (found.size() > limit) found.erase(found.begin(), found.end() - static_cast<std::ptrdiff_t>(limit));
     return found;
@@ -235,6 +235,20 @@ class MemorySession final : public Session {
       if (is_one_of(filter, *group)) found.push_back(*group);
     }
     return found;
+  }
+
+  std::vector<LeaseCount> count_leases(const std::vector<std::string>& instances,
+                                       std::int64_t now_ms) override {
+    std::vector<LeaseCount> counts;
+    for (const auto& instance : instances) {
+      std::map<std::string, std::uint64_t> held;
+      for (const auto& id : database_->held_by[instance]) {
+        const auto& execution = *database_->table<Execution>().at(id);
+        if (execution.lease.lease_expires_at_ms > now_ms) ++held[execution.namespace_];
+      }
+      for (const auto& [name_space, leases] : held) counts.push_back({instance, name_space, leases});
+    }
+    return counts;
   }
 
   std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) override {
@@ -387,6 +401,17 @@ class MemorySession final : public Session {
     return found;
   }
 
+  std::vector<ExecutionId> answer(const core::LeasesOf& question) {
+    std::vector<ExecutionId> found;
+    const auto& held = database_->held_by[question.worker_instance_id];
+    for (auto it = question.after ? held.upper_bound(*question.after) : held.begin();
+         it != held.end() && found.size() < question.limit; ++it) {
+      const auto& name_space = database_->table<Execution>().at(*it)->namespace_;
+      if (!question.namespace_ || *question.namespace_ == name_space) found.push_back(*it);
+    }
+    return found;
+  }
+
   std::vector<ExecutionId> answer(const core::BlockedOnRoute& question) {
     std::vector<ExecutionId> found;
     for (const auto& position : database_->blocked_on_route[question.route_id]) {
@@ -505,9 +530,7 @@ class MemorySession final : public Session {
     const auto& executions = database_->table<Execution>();
     for (const auto& key : answer(core::SlotsOf{question.policy})) {
       const auto it = executions.find({key.execution_partition, key.execution_id});
-      const bool in_use =
-          it != executions.end() &&
-          (it->second->state.ownership_state == OwnershipState::leased || it->second->grant_expires_at_ms);
+      const bool in_use = it != executions.end() && core::may_hold_slot(*it->second);
       if (!in_use && found.size() < question.limit) found.push_back(key);
     }
     return found;

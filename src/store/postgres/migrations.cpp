@@ -490,6 +490,7 @@ const std::vector<Migration>& migrations() {
                                           {7, "pauses", kPauseSchema},
                                           {8, "flow members", kFlowMembers, false},
                                           {9, "keys by id", kById},
+                                          {10, "leases by worker", kLeaseSchema},
                                           {11, "upkeep", kUpkeepSchema}};
   return all;
 }

@@ -67,6 +67,8 @@ class PostgresSession final : public Session {
   std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) override;
   std::vector<Group> groups(const GroupFilter& filter, std::size_t limit) override;
   std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) override;
+  std::vector<LeaseCount> count_leases(const std::vector<std::string>& instances,
+                                       std::int64_t now_ms) override;
   FlowCounts count_flow(const FlowId& flow, const std::vector<std::string>& harmless_reasons) override;
   std::vector<Edge> edges_of(const FlowKey& flow) override;
   std::vector<EdgeGroup> joins_of(const FlowKey& flow) override;
@@ -108,6 +110,7 @@ class PostgresSession final : public Session {
   void put_offers(core::Unit& unit, Offers& offers);
   std::shared_ptr<const Execution> take_offer(core::Unit& unit, const Rows& rows, int row);
   void post_answer(core::Unit& unit, const core::WorkersOf& question);
+  void post_answer(core::Unit& unit, const core::LeasesOf& question);
   void post_answer(core::Unit& unit, const core::BlockedOnRoute& question);
   void post_answer(core::Unit& unit, const core::EdgesInto& question);
   void post_answer(core::Unit& unit, const core::Descendants& question);

@@ -1,6 +1,7 @@
 // The questions that a session answers from its indexes.
 #include <thread>
 
+#include "core/index_rules.h"
 #include "store/postgres/session.h"
 #include "store/postgres/statements.h"
 
@@ -173,6 +174,36 @@ std::vector<Group> PostgresSession::groups(const GroupFilter& filter, std::size_
                               .add(filter.lane_id)
                               .add(filter.namespace_)
                               .add(filter.execution_kind));
+}
+
+std::vector<LeaseCount> PostgresSession::count_leases(const std::vector<std::string>& instances,
+                                                      std::int64_t now_ms) {
+  static const std::string sql =
+      "select worker_instance_id,namespace,count(*) from ff_exec_core where " + held_by() +
+      "any($1::text[]) and lease_expires_at_ms>$2::int8 group by worker_instance_id,namespace";
+  Parameters parameters;
+  parameters
+      .add_array<std::string>(instances,
+                              [](std::string& bytes, const std::string& name) { append_bytes(bytes, name); })
+      .add(now_ms);
+  return rows<LeaseCount>(sql, parameters);
+}
+
+void PostgresSession::post_answer(core::Unit& unit, const core::LeasesOf& question) {
+  static const std::string sql =
+      "select partition_key,execution_id from ff_exec_core where " + held_by() +
+      "$1::text and ($3::text is null or coalesce(namespace,'')=$3::text) and "
+      "(partition_key,execution_id)>($4::int4,$5::uuid) order by partition_key,execution_id limit $2::int8";
+  const auto after = question.after;
+  connection_->post(
+      sql,
+      Parameters()
+          .add(question.worker_instance_id)
+          .add(static_cast<std::int64_t>(question.limit))
+          .add(question.namespace_)
+          .add(after ? static_cast<std::int32_t>(after->partition) : -1)
+          .add(after ? after->uuid : Uuid{}),
+      [&unit, question](const Rows& found) { unit.put_answer(question, found.all<ExecutionId>()); });
 }
 
 std::vector<ExecutionId> PostgresSession::expired_leases(const ExpiredLeaseScan& scan) {

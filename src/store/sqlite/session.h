@@ -46,6 +46,8 @@ class SqliteSession : public Session {
   std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) override;
   std::vector<Group> groups(const GroupFilter& filter, std::size_t limit) override;
   std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) override;
+  std::vector<LeaseCount> count_leases(const std::vector<std::string>& instances,
+                                       std::int64_t now_ms) override;
   FlowCounts count_flow(const FlowId& flow, const std::vector<std::string>& harmless_reasons) override;
   std::vector<Edge> edges_of(const FlowKey& flow) override;
   std::vector<EdgeGroup> joins_of(const FlowKey& flow) override;
@@ -97,6 +99,7 @@ class SqliteSession : public Session {
   template <class Record>
   std::optional<std::int64_t> first_due(const DueScan& scan, const char* column);
   std::vector<WorkerKey> answer(const core::WorkersOf& question);
+  std::vector<ExecutionId> answer(const core::LeasesOf& question);
   std::vector<ExecutionId> answer(const core::BlockedOnRoute& question);
   template <class Question>
   std::vector<EdgeKey> edges_by(const std::string& column, const ExecutionId& end, const Question& question);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/index_rules.h"
 #include "store/first_positions.h"
 #include "store/sqlite/session.h"
 
@@ -250,6 +251,40 @@ std::vector<WorkerKey> SqliteSession::answer(const core::WorkersOf& question) {
   auto& query = statement("select namespace,worker_instance_id from ff_worker_registry where namespace=?1");
   bind(query.get(), 1, question.namespace_);
   return rows<WorkerKey>(query);
+}
+
+std::vector<ExecutionId> SqliteSession::answer(const core::LeasesOf& question) {
+  static const std::string from = "select partition_key,execution_id from ff_exec_core where " + held_by();
+  std::string sql = from + "?1";
+  if (question.namespace_) sql += " and coalesce(namespace,'')=?3";
+  if (question.after) sql += " and (partition_key,execution_id)>(?4,?5)";
+  auto& query = statement(sql + " order by partition_key,execution_id limit ?2");
+  bind(query.get(), 1, question.worker_instance_id);
+  bind(query.get(), 2, question.limit);
+  if (question.namespace_) bind(query.get(), 3, *question.namespace_);
+  if (question.after) bind_all(query.get(), 4, *question.after);
+  return rows<ExecutionId>(query);
+}
+
+std::vector<LeaseCount> SqliteSession::count_leases(const std::vector<std::string>& instances,
+                                                    std::int64_t now_ms) {
+  static const std::string sql =
+      "select namespace from ff_exec_core where " + held_by() + "?1 and lease_expires_at_ms>?2";
+  std::vector<LeaseCount> counts;
+  for (const auto& instance : instances) {
+    auto& query = statement(sql);
+    bind(query.get(), 1, instance);
+    bind(query.get(), 2, now_ms);
+    const ResetAfterUse reset(query);
+    std::map<std::string, std::uint64_t> held;
+    while (query.step()) {
+      std::string name_space;
+      read(query.get(), 0, name_space);
+      ++held[name_space];
+    }
+    for (const auto& [name_space, leases] : held) counts.push_back({instance, name_space, leases});
+  }
+  return counts;
 }
 
 std::vector<ExecutionId> SqliteSession::answer(const core::BlockedOnRoute& question) {
