@@ -104,7 +104,7 @@ TEST_F(HttpTlsTest, DoesNotWaitForWhatTlsHasReadAlready) {
   make_certificate("one");
   start(with_certificate("one"));
   RawClient client(server_->port());
-  const auto context = load_client_tls("", true);
+  const auto context = load_client_tls({.insecure = true});
   ASSERT_TRUE(context);
   const auto tls = tls_client_transport(client.socket(), **context, "");
   ASSERT_EQ(tls->handshake(), Transport::Status::ok);
