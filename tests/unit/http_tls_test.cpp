@@ -114,7 +114,7 @@ TEST_F(HttpTlsTest, DoesNotWaitForWhatTlsHasReadAlready) {
     ::setsockopt(client.socket(), IPPROTO_TCP, TCP_CORK, &on, sizeof on);
   };
   hold_back(1);
-  tls->write("POST /big HTTP/1.1\r\nConnection: close\r\nContent-Length: 40000\r\n\r\n", "");
+  tls->write("POST /big HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 40000\r\n\r\n", "");
   for (int i = 0; i < 4; ++i) tls->write(std::string(kRecord, 'x'), "");
   hold_back(0);
   std::string answer;
