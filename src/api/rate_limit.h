@@ -1,5 +1,5 @@
-// How often each address may do something. Every address has a bucket that fills up evenly; who finds it empty
-// comes again later.
+// How often each address may do something. Every address has a bucket that fills up evenly; who finds it
+// empty comes again later.
 #pragma once
 
 #include <chrono>

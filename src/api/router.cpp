@@ -159,8 +159,8 @@ bool Api::may_enter(const http::Request& head) const {
 
 std::optional<Refusal> Api::refuse_entry(const http::Request& head, const Match& found) {
   if (!services_.token.is_needed()) {
-    auto why = refuse_foreign_page(
-        head, {services_.options.loopback_names_only, services_.options.cors_origins});
+    auto why =
+        refuse_foreign_page(head, {services_.options.loopback_names_only, services_.options.cors_origins});
     if (why) return Refusal{403, "forbidden", "forbidden", *std::move(why)};
   }
   if (may_enter(head)) return std::nullopt;
@@ -168,7 +168,8 @@ std::optional<Refusal> Api::refuse_entry(const http::Request& head, const Match&
   if (!has_other_door || services_.options.outside_signals_per_minute == 0) return unauthorized();
   if (services_.outside_signals.take(head.peer)) return std::nullopt;
   return Refusal{429, "resource_exhausted", "too many signals without the server's token",
-                 "This address has sent too many: wait before the next one, or send the server's token.", true};
+                 "This address has sent too many: wait before the next one, or send the server's token.",
+                 true};
 }
 
 std::optional<http::Response> Api::check(const http::Request& head, const Match& found) const {

@@ -272,9 +272,11 @@ void audit(Services& services, const std::string& kid, const Result<SecretRotate
 
 void rotate(const CallPtr& call) {
   const auto fields = call->fields();
-  RotateWaitpointSecret request{.new_kid = fields.text("new_kid"),
-                                .new_secret_hex = fields.text("new_secret_hex"),
-                                .grace_ms = fields.maybe_number<std::int64_t>("grace_ms").value_or(call->services.options.secret_grace_ms)};
+  RotateWaitpointSecret request{
+      .new_kid = fields.text("new_kid"),
+      .new_secret_hex = fields.text("new_secret_hex"),
+      .grace_ms =
+          fields.maybe_number<std::int64_t>("grace_ms").value_or(call->services.options.secret_grace_ms)};
   if (call->services.rotating.exchange(true)) {
     throw Refusal{.status = 429,
                   .code = "resource_exhausted",

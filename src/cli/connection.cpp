@@ -152,7 +152,8 @@ void add_connection_options(CLI::App& command, ConnectionOptions& options) {
                           .add_option("--client-certificate", options.certificate_file,
                                       "Certificate, PEM, for an https server that asks for one")
                           ->group("Connection");
-  auto* key = command.add_option("--client-key", options.key_file, "Its private key, PEM")->group("Connection");
+  auto* key =
+      command.add_option("--client-key", options.key_file, "Its private key, PEM")->group("Connection");
   certificate->needs(key);
   key->needs(certificate);
 }

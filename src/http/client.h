@@ -20,8 +20,8 @@ struct ClientOptions {
   bool insecure{false};                       // any certificate will do
   std::string certificate_file{};             // shown to a server that asks for one; empty: none
   std::string key_file{};
-  std::string token{};                        // sent as `authorization: Bearer …`; empty: none
-  std::size_t max_body{256u << 20};           // of an answer
+  std::string token{};               // sent as `authorization: Bearer …`; empty: none
+  std::size_t max_body{256u << 20};  // of an answer
 };
 
 class Client {

@@ -269,8 +269,7 @@ class Loader {
     *secret = without_line_end(*std::move(secret));
     if (secret->empty()) return refuse(file_setting, file, "The file is empty: put the text into it.");
     const auto applied = find_setting(key)->meaning.apply(*secret, config_);
-    if (!applied)
-      return refuse(file_setting, file, "The text in the file is not usable. " + applied.error());
+    if (!applied) return refuse(file_setting, file, "The text in the file is not usable. " + applied.error());
     config_.files_in_use.emplace(key, file.text);
     // What is printed can be given as a file, and must not win over this one then.
     std::ranges::find(config_.settings, key, &SettingInForce::key)->value = toml_text("");

@@ -126,8 +126,7 @@ bool may_be_in_a_header(const std::string& origin) {
 
 Parsed<std::string> apply_cors_origins(const std::string& given, Config& config) {
   auto origins = split_list(given);
-  const auto dropped =
-      std::erase_if(origins, [](const auto& origin) { return !may_be_in_a_header(origin); });
+  const auto dropped = std::erase_if(origins, [](const auto& origin) { return !may_be_in_a_header(origin); });
   if (origins.empty() && dropped > 0)
     return std::unexpected("Give origins like https://example.com, or * for everybody.");
   if (dropped > 0) {

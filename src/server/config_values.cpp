@@ -130,7 +130,8 @@ Parsed<void> check_api_token(std::string_view token) {
 
 Parsed<void> check_waitpoint_secret(std::string_view hex) {
   const auto bytes = bytes_from_hex(hex);
-  if (!bytes) return give("Give pairs of hex digits, such as `openssl rand -hex 32` prints, or leave it out.");
+  if (!bytes)
+    return give("Give pairs of hex digits, such as `openssl rand -hex 32` prints, or leave it out.");
   if (bytes->size() >= kShortestSecretBytes) return {};
   return give("Give at least 64 hex digits, such as `openssl rand -hex 32` prints.");
 }

@@ -1,10 +1,9 @@
 #include "server/serve.h"
 
 #include <fmt/format.h>
+#include <openssl/sha.h>
 #include <pthread.h>
 #include <unistd.h>
-
-#include <openssl/sha.h>
 
 #include <algorithm>
 #include <array>
@@ -211,8 +210,9 @@ int serve(const Config& config) {
   api::Entrance to_administration(api, api::Entrance::To::administration);
   const bool has_two = !config.admin_address.empty();
   auto administration = start_administration(config, http_options, to_administration);
-  auto server = administration ? http::Server::start(http_options, has_two ? to_work : static_cast<http::Handler&>(api))
-                               : std::unexpected(administration.error());
+  auto server = administration
+                    ? http::Server::start(http_options, has_two ? to_work : static_cast<http::Handler&>(api))
+                    : std::unexpected(administration.error());
   if (!server) {
     log.error(server.error().to_string());
     if (tracer) tracer->stop({});  // it may be asking the engine
@@ -223,7 +223,8 @@ int serve(const Config& config) {
                        (*server)->port(), store::redacted_url(config.store_url)));
 
   if (has_two) {
-    log.info(fmt::format("the administration listens on {}:{}", config.admin_address, (*administration)->port()));
+    log.info(
+        fmt::format("the administration listens on {}:{}", config.admin_address, (*administration)->port()));
   }
   auto files = watch_secrets(config, *engine, api);
   while (!signals.wait_for(kLooksAtFiles)) look_at_files(files, log);

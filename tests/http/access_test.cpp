@@ -28,7 +28,8 @@ TEST_P(HttpAccess, PagesOfStrangersGetNothing) {
   };
   for (const auto& headers : strangers) {
     for (const auto* method : {"GET", "POST", "DELETE"}) {
-      const auto refused = with(headers, method, method == std::string("GET") ? "/v1/lanes" : "/v1/lanes/default/disable");
+      const auto refused =
+          with(headers, method, method == std::string("GET") ? "/v1/lanes" : "/v1/lanes/default/disable");
       EXPECT_EQ(refused.status, 403) << headers.front().second;
       EXPECT_EQ(refused.at("/code"), "forbidden");
       EXPECT_EQ(refused.header("access-control-allow-origin"), "");
@@ -67,12 +68,13 @@ TEST_P(HttpAccess, WithATokenPagesMatterNoMore) {
 }
 
 TEST_P(HttpAccess, NamesThatOthersMayGiveThisMachineAreRefused) {
-  for (const auto* name : {"localhost", "LOCALHOST:80", "localhost.:1", "a.localhost", "127.0.0.1", "127.1.2.3:9",
-                           "[::1]", "[::1]:9090"}) {
+  for (const auto* name : {"localhost", "LOCALHOST:80", "localhost.:1", "a.localhost", "127.0.0.1",
+                           "127.1.2.3:9", "[::1]", "[::1]:9090"}) {
     EXPECT_TRUE(api::is_loopback_host(name)) << name;
   }
-  for (const auto* name : {"", "evil.example", "evil.example:9090", "127.0.0.1.evil.example", "localhost.evil.example",
-                           "128.0.0.1", "0.0.0.0", "[::2]", "notlocalhost", "127.0.0.1@evil"}) {
+  for (const auto* name :
+       {"", "evil.example", "evil.example:9090", "127.0.0.1.evil.example", "localhost.evil.example",
+        "128.0.0.1", "0.0.0.0", "[::2]", "notlocalhost", "127.0.0.1@evil"}) {
     EXPECT_FALSE(api::is_loopback_host(name)) << name;
   }
 }
@@ -93,7 +95,8 @@ TEST_P(HttpAccess, ANewTokenIsInForceAtOnce) {
 }
 
 TEST_P(HttpAccess, WhatAPageCanSendWithoutAskingChangesNothing) {
-  for (const auto* type : {"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"}) {
+  for (const auto* type :
+       {"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"}) {
     const auto refused = with({{"content-type", type}}, "POST", "/v1/lanes/default/disable");
     EXPECT_EQ(refused.status, 415) << type;
   }
@@ -116,12 +119,14 @@ TEST_P(HttpAccess, RefusedLoginsAndTheAdministrationAreOnRecord) {
            lines.push_back(line);
          }});
   with({{"x-request-id", "r1"}, {"authorization", "Bearer wrong"}});
-  with({{"x-request-id", "r2"}, {"authorization", std::string("Bearer ") + kToken}}, "GET", "/v1/admin/nothing");
+  with({{"x-request-id", "r2"}, {"authorization", std::string("Bearer ") + kToken}}, "GET",
+       "/v1/admin/nothing");
   with({{"authorization", std::string("Bearer ") + kToken}});
   serve({});  // the one before has said all
   ASSERT_EQ(lines.size(), 2u);
-  EXPECT_EQ(lines[0], R"({"log":"audit","event":"login_refused","method":"GET","path":"/v1/lanes","status":401,)"
-                      R"("peer":"127.0.0.1","request_id":"r1"})");
+  EXPECT_EQ(lines[0],
+            R"({"log":"audit","event":"login_refused","method":"GET","path":"/v1/lanes","status":401,)"
+            R"("peer":"127.0.0.1","request_id":"r1"})");
   EXPECT_EQ(Reply{.body = lines[1]}.at("/event"), "admin_request");
   EXPECT_EQ(Reply{.body = lines[1]}.at("/request_id"), "r2");
 }
@@ -129,8 +134,10 @@ TEST_P(HttpAccess, RefusedLoginsAndTheAdministrationAreOnRecord) {
 TEST_P(HttpAccess, TheAdministrationMayHaveAnAddressOfItsOwn) {
   api::Entrance to_work(api(), api::Entrance::To::work);
   api::Entrance to_administration(api(), api::Entrance::To::administration);
-  for (const auto* path : {"/metrics", "/healthz", "/livez", "/readyz", "/v1/admin/rotate-waitpoint-secret"}) {
-    const http::Request head{.method = path[1] == 'v' ? "POST" : "GET", .path = path, .headers = {{"host", "localhost"}}};
+  for (const auto* path :
+       {"/metrics", "/healthz", "/livez", "/readyz", "/v1/admin/rotate-waitpoint-secret"}) {
+    const http::Request head{
+        .method = path[1] == 'v' ? "POST" : "GET", .path = path, .headers = {{"host", "localhost"}}};
     EXPECT_EQ(to_work.admit(head).refusal.value().status, 404) << path;
     EXPECT_FALSE(to_administration.admit(head).refusal) << path;
   }

@@ -190,7 +190,8 @@ TEST_F(HttpClosingTest, DrainingRefusesWhatIsNotYetThere) {
   const auto head = connect();
   head->send("GET /half HTT");
   const auto body = connect();
-  body->send("POST /half HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n").read_to("\r\n\r\n");
+  body->send("POST /half HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
+      .read_to("\r\n\r\n");
   ASSERT_TRUE(eventually([&] { return server_->stats().connections == 2; }));
   EXPECT_TRUE(server_->drain(10s));
   EXPECT_EQ(body_of(head->read_to_end()), "closing -");

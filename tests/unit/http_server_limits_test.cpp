@@ -46,7 +46,8 @@ TEST_F(HttpLimitsTest, HeadersHaveALimit) {
   EXPECT_EQ(status_of(client->send(request(1000)).read_answer()), "HTTP/1.1 200 OK");
   client->send(request(1001));
   EXPECT_TRUE(client->read_to_end().starts_with("HTTP/1.1 431 "));
-  EXPECT_TRUE(last_words_to("GET / HTTP/1.1\r\nHost: x\r\nA: " + std::string(5000, 'x')).starts_with("HTTP/1.1 431 "));
+  EXPECT_TRUE(last_words_to("GET / HTTP/1.1\r\nHost: x\r\nA: " + std::string(5000, 'x'))
+                  .starts_with("HTTP/1.1 431 "));
 }
 
 TEST_F(HttpLimitsTest, TheDefaultsTakeWhatIsPromised) {
@@ -77,7 +78,8 @@ TEST_F(HttpLimitsTest, LargerBodiesAreRefused) {
   EXPECT_TRUE(says_close(refused));
   EXPECT_EQ(body_of(refused), "refused /p");
   // Even if the client awaits a word.
-  refused = last_words_to("POST /p HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 101\r\n\r\n");
+  refused =
+      last_words_to("POST /p HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 101\r\n\r\n");
   EXPECT_TRUE(refused.starts_with("HTTP/1.1 413 ")) << refused;
   // In chunks.
   EXPECT_TRUE(last_words_to(chunked("64\r\n" + most + "\r\n1\r\nx")).starts_with("HTTP/1.1 413 "));
@@ -89,7 +91,8 @@ TEST_F(HttpLimitsTest, AClientThatSendsALargeBodyReadsWhyItIsRefused) {
   start();
   const auto client = connect();
   std::thread sender([&] {
-    client->send("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 4000000\r\n\r\n" + std::string(4'000'000, 'x'));
+    client->send("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 4000000\r\n\r\n" +
+                 std::string(4'000'000, 'x'));
   });
   EXPECT_TRUE(client->read_to_end().starts_with("HTTP/1.1 413 "));
   sender.join();

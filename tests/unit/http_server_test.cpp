@@ -359,7 +359,8 @@ TEST_F(HttpServerTest, RefusesMalformedChunks) {
 
 TEST_F(HttpServerTest, RefusesARequestThatEndsTooEarly) {
   start();
-  for (const std::string bytes : {"GET / HT", "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nbod"}) {
+  for (const std::string bytes :
+       {"GET / HT", "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nbod"}) {
     const auto client = connect();
     client->send(bytes).close_half();
     EXPECT_EQ(status_of(client->read_to_end()), "HTTP/1.1 400 Bad Request") << bytes;

@@ -112,7 +112,8 @@ TEST(ServerConfig, ReadsTheStoreFromAFile) {
   EXPECT_FALSE(print_config(config).contains("secret"));
   // What is printed is a file that says the same.
   const auto printed = print_config(config);
-  const auto again = load(sources_of({{"FF_CONFIG", "c"}}, {{"c", printed}, {"store", "postgres://u:secret@h/d"}}));
+  const auto again =
+      load(sources_of({{"FF_CONFIG", "c"}}, {{"c", printed}, {"store", "postgres://u:secret@h/d"}}));
   EXPECT_EQ(again.store_url, config.store_url);
 }
 
