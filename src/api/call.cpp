@@ -31,6 +31,8 @@ std::shared_ptr<void> Permits::take() {
 Services::Services(Engine& the_engine, Options the_options)
     : engine(the_engine),
       options(std::move(the_options)),
+      token(options.token),
+      outside_signals(options.outside_signals_per_minute),
       stream_operations(options.max_stream_operations),
       live_streams(options.max_live_streams),
       store_probe([this] { return probe(engine); }, kProbePatience),

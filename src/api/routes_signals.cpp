@@ -78,6 +78,21 @@ void reply_delivery(Call& self, const SignalDelivered& delivered) {
   self.reply(200, out.end().end().take());
 }
 
+// Somebody without a genuine token is told nothing of what there is.
+bool is_before_token(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::execution_not_found:
+    case ErrorCode::invalid_token:
+    case ErrorCode::missing_token:
+    case ErrorCode::token_expired:
+    case ErrorCode::hmac_secret_not_initialized:
+    case ErrorCode::invalid_secret:
+      return true;
+    default:
+      return error_info(code).kind == ErrorKind::not_found;
+  }
+}
+
 void deliver(const CallPtr& call) {
   const auto fields = call->fields();
   const auto named = fields.maybe_id<ExecutionId>("execution_id");
@@ -112,7 +127,12 @@ void deliver(const CallPtr& call) {
   request.execution_id = id_of(call);
   if (named && *named != request.execution_id)
     refuse_input("path execution_id does not match body execution_id", kPathAdvice);
-  call->run(std::move(request), reply_delivery);
+  if (!call->is_outsider) return call->run(std::move(request), reply_delivery);
+  call->engine().post(std::move(request), [self = call](Result<SignalDelivered> delivered) {
+    if (!delivered && is_before_token(delivered.error().code)) return self->reply(unauthorized());
+    if (!delivered) return self->reply(delivered.error());
+    reply_delivery(*self, *delivered);
+  });
 }
 
 // An operator's word, without a token. By convention `approved` or `rejected`.
@@ -294,9 +314,11 @@ void reply_rotated(Call& self, const std::string& kid, const Result<SecretRotate
 
 void rotate(const CallPtr& call) {
   const auto fields = call->fields();
-  RotateWaitpointSecret request{.new_kid = fields.text("new_kid"),
-                                .new_secret_hex = fields.text("new_secret_hex"),
-                                .grace_ms = call->services.options.secret_grace_ms};
+  RotateWaitpointSecret request{
+      .new_kid = fields.text("new_kid"),
+      .new_secret_hex = fields.text("new_secret_hex"),
+      .grace_ms =
+          fields.maybe_number<std::int64_t>("grace_ms").value_or(call->services.options.secret_grace_ms)};
   if (call->services.rotating.exchange(true)) {
     throw Refusal{.status = 429,
                   .code = "resource_exhausted",
@@ -350,7 +372,8 @@ constexpr Route kRoutes[] = {
      list_waitpoints},
     {"GET", "/v1/executions/{id}/waitpoints/{waitpoint_id}/token", "read_waitpoint_token", Body::none,
      kSmallBody, read_token},
-    {"POST", "/v1/executions/{id}/signal", "deliver_signal", Body::json, kMediumBody, deliver},
+    {"POST", "/v1/executions/{id}/signal", "deliver_signal", Body::json, kMediumBody, deliver,
+     Door::waitpoint_token},
     {"POST", "/v1/executions/{id}/approve", "deliver_approval_signal", Body::json, kSmallBody, approve},
     {"POST", "/v1/executions/{id}/waitpoints/{waitpoint_id}/close", "close_waitpoint", Body::json_if_any,
      kSmallBody, close_waitpoint},

@@ -1,13 +1,16 @@
 #include <fmt/core.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <system_error>
 
 #include "cli/client.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "flowfabric/version.h"
+#include "store/store.h"
 
 namespace flowfabric::cli {
 
@@ -76,6 +79,17 @@ Words words_of(const CLI::App& app, const std::vector<std::string>& given) {
   return words;
 }
 
+// Command lines can be read by every user of the machine; the program has its own copies by now.
+void hide_passwords(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const auto shown = store::redacted_url(argv[i]);
+    const std::size_t size = std::strlen(argv[i]);
+    if (shown == argv[i]) continue;
+    std::memset(argv[i], 0, size);
+    std::memcpy(argv[i], shown.data(), std::min(shown.size(), size));
+  }
+}
+
 // What could not be written was not told. (With fputs: standard error may be as full as standard output.)
 int run_chosen(const Action& chosen) {
   std::string trouble = "the output cannot be written";
@@ -119,6 +133,7 @@ int run_program(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
+  hide_passwords(argc, argv);
   return run_chosen(chosen);
 }
 
@@ -127,5 +142,6 @@ int run_program(int argc, char** argv) {
 }  // namespace flowfabric::cli
 
 int main(int argc, char** argv) {
+  umask(077);  // whatever it writes is nobody else's business
   return flowfabric::cli::run_program(argc, argv);
 }

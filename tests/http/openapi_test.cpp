@@ -184,5 +184,24 @@ TEST_P(HttpDocument, SaysWhoNeedsTheToken) {
   }
 }
 
+TEST_P(HttpDocument, SaysThatPagesOfStrangersAreRefused) {
+  for (const auto& operation : operations()) {
+    const auto refused = ask(operation, operation.path, "", true, {{"origin", "https://evil.example"}});
+    EXPECT_EQ(refused.status, 403) << operation.name;
+    EXPECT_TRUE(operation.lists(403)) << operation.name;
+  }
+}
+
+TEST_P(HttpDocument, SaysThatOnlyJsonChangesAnything) {
+  for (const auto& operation : operations()) {
+    if (operation.method == "GET") continue;
+    const auto refused = send({.method = operation.method,
+                               .path = operation.path,
+                               .headers = {{"content-type", "text/plain"}},
+                               .body = operation.takes_json ? "{}" : ""});
+    EXPECT_EQ(refused.status, 415) << operation.name;
+  }
+}
+
 }  // namespace
 }  // namespace flowfabric::tests

@@ -50,8 +50,8 @@ int Recorder::fail() {
   return -1;
 }
 
-// The file's content is read from the disk again: what was not yet there is lost. Its size is not. A sync that
-// began later and has succeeded meanwhile has stored what this one was for.
+// The file's content is read from the disk again: what was not yet there is lost. Its size is not. A sync
+// that began later and has succeeded meanwhile has stored what this one was for.
 void Recorder::drop_cache_of(std::uint32_t file, int descriptor, std::uint64_t failed_begin) {
   std::uint64_t pending_from = 0;
   std::vector<std::uint64_t> events;
