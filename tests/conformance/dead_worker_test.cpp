@@ -264,13 +264,18 @@ TEST_P(DeadWorkerRestart, OneThatCannotBeReadHoldsUpNobody) {
   enroll();
   const auto tasks = run_many(3);
   const auto& damaged = tasks[1].execution_id;
-  damage("update ff_exec_core set attempt_type='nonsense' where execution_id=" + as_sql(damaged.uuid));
+  const auto set_type = [&](const std::string& type) {
+    damage("update ff_exec_core set attempt_type='" + type + "' where execution_id=" + as_sql(damaged.uuid));
+  };
+  set_type("nonsense");
   EXPECT_TRUE(mark_dead());
   run_due();
-
   EXPECT_EQ(state(tasks[0].execution_id), expected::lost());
   EXPECT_EQ(state(tasks[2].execution_id), expected::lost());
-  forget(damaged);
+  set_type("initial");
+  run_due();
+
+  EXPECT_EQ(state(damaged), expected::running()) << "nobody could move it when its turn came";
 }
 
 }  // namespace
