@@ -404,7 +404,7 @@ Answered with_handle(std::optional<OpaqueHandle> handle, Answered answer) {
 template <class Request>
 void Engine::post(Request request, std::function<void(Result<typename Request::Answer>)> answer,
                   const std::optional<ExecutionId>& in_order_with) {
-  const auto enqueue = [&](engine::Operation operation) {
+  [[maybe_unused]] const auto enqueue = [&](engine::Operation operation) {
     if (in_order_with) {
       operation.affinity = engine::affinity_of(*in_order_with);
       operation.in_order = true;

@@ -55,6 +55,29 @@ TEST_F(Serve, DoesWhatTheDocumentationShows) {
   }
 }
 
+// What `./run` shows once everything is built.
+TEST_F(Serve, TellsItsStorySoThatPeopleCanReadIt) {
+  const auto output = folder_.file("story.txt");
+  const std::string command = "timeout 120 '" FF_DOCS_DIR "/../scripts/story' '" FLOWFABRIC_PROGRAM "'";
+  const auto status = std::system((command + " > '" + output + "' 2>&1").c_str());
+  std::ifstream file(output);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  std::string said;
+  for (const auto& line : lines) said += line + "\n";
+  EXPECT_EQ(status, 0) << said;
+  for (const auto* words : {"worker-a comes back", "== what happened there", "Once upon", "state      completed",
+                            R"(result     {"summary":"short"})", "pick", "cancelled", "== done"}) {
+    EXPECT_NE(said.find(words), std::string::npos) << words << " in\n" << said;
+  }
+  for (const auto& line : lines) {
+    EXPECT_FALSE(line.starts_with('{')) << "an answer for programs: " << line;
+    EXPECT_LT(line.size(), 160u) << line;
+  }
+  ASSERT_FALSE(lines.empty());
+  EXPECT_NE(lines.back().find("how to use it"), std::string::npos) << said;
+}
+
 TEST_F(Serve, RefusesBadSettingsWithAReason) {
   const auto bad = run_program("serve --listen nonsense --store '" + store_ + "'");
   EXPECT_EQ(bad.code, 1);

@@ -263,5 +263,34 @@ TEST_P(HttpTasks, AreCancelledInBulk) {
   EXPECT_EQ(get("/v1/operations/0b6d7a52-6f0e-4c1e-9f5e-2b9a64d1c001").status, 404);
 }
 
+// ---- the order of reports ----
+
+// What passes the limit pauses its attempt: whether that happens before the attempt's end or after it shows in
+// the answers.
+TEST_P(HttpTasks, AreReportedInOrderWhateverIsSpentInBetween) {
+  const std::string budget = "550e8400-e29b-41d4-a716-446655440000";
+  post("/v1/budgets", R"({"budget_id":")" + budget +
+                          R"(","scope_type":"lane","scope_id":"main","on_hard_limit":"suspend",)"
+                          R"("dimensions":["t"],"hard_limits":[10],"soft_limits":[0]})");
+  const auto one = [](const std::string& op, const Task& task, const std::string& more_keys = "") {
+    return R"({"op":")" + op + R"(","execution_id":")" + task.execution_id + R"(","lease":)" + task.lease +
+           more_keys + "}";
+  };
+  const std::string too_much = R"(,"budget_id":")" + budget + R"(","dimensions":{"t":20})";
+  std::string reports;
+  for (int i = 0; i < 40; ++i) {
+    const auto task = running();
+    const auto spends = one("usage", task, too_much);
+    const auto ends = one("complete", task);
+    reports += (i > 0 ? "," : "") + (i % 2 == 0 ? spends + "," + ends : ends + "," + spends);
+  }
+  const auto answer = post("/v1/tasks/report", R"({"reports":[)" + reports + "]}");
+  ASSERT_EQ(answer.size("/results"), 80u) << answer.body;
+  for (int i = 0; i < 40; ++i) {
+    const auto ended = "/results/" + std::to_string(i % 2 == 0 ? 2 * i + 1 : 2 * i);
+    EXPECT_EQ(answer.has(ended + "/ok"), i % 2 == 1) << i << (i % 2 == 1 ? ": it ended first" : ": it was paused");
+  }
+}
+
 }  // namespace
 }  // namespace flowfabric::tests
