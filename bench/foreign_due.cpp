@@ -33,13 +33,15 @@ Engine opened(const std::string& url, EngineOptions options) {
 
 void fill(const std::string& url, std::int64_t count) {
   auto engine = opened(url, {.clock_interval = 0ms});
+  const auto due_at = now_ms() + 10'000;
   CreateExecutions many;
   for (std::int64_t i = 0; i < count; ++i) {
     many.executions.push_back(
-        {.namespace_ = "other", .lane_id = "other", .execution_kind = "k", .delay_until = now_ms() + 1});
+        {.namespace_ = "other", .lane_id = "other", .execution_kind = "k", .delay_until = due_at});
     if (many.executions.size() < 1000 && i + 1 < count) continue;
     if (!engine.call(std::exchange(many, {}))) std::exit(1);
   }
+  while (now_ms() <= due_at) std::this_thread::sleep_for(10ms);
 }
 
 }  // namespace

@@ -83,7 +83,8 @@ core::Rule only_rule_of(const store::DueKey& key) {
 std::string shown(const store::DueKey& any) {
   return std::visit(
       []<class Record>(const store::Due<Record>& due) {
-        return std::string(Record::table) + ' ' + shown_key(due.key);
+        std::string text = Record::table;
+        return text.append(" ").append(shown_key(due.key));
       },
       any);
 }

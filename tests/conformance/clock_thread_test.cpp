@@ -81,7 +81,7 @@ class ClockThread : public ::testing::TestWithParam<const char*> {
   std::shared_ptr<Time> time_ = std::make_shared<Time>();
 };
 INSTANTIATE_TEST_SUITE_P(EveryStore, ClockThread, ::testing::Values("memory", "sqlite", "postgres"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& store) { return std::string(store.param); });
 
 TEST_P(ClockThread, GoesOnAfterAnException) {
   std::mutex mutex;

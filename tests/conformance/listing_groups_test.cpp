@@ -34,11 +34,11 @@ class ManyGroups : public EngineTest {
   std::vector<ExecutionId> all(ExecutionFilter filter, ListOrder order, std::uint32_t limit) {
     std::vector<ExecutionId> found;
     std::int64_t last = 0;
-    std::string cursor;
+    std::optional<std::string> cursor;
     do {
-      const auto page =
-          must(ListExecutions{.filter = filter, .order = order, .cursor = cursor, .limit = limit});
-      EXPECT_TRUE(!page.executions.empty() || page.next_cursor.empty()) << "an empty page with a cursor";
+      const auto page = must(ListExecutions{
+          .filter = filter, .order = order, .limit = limit, .cursor = cursor.value_or("")});
+      EXPECT_TRUE(!page.executions.empty() || !page.next_cursor) << "an empty page with a cursor";
       for (const auto& each : page.executions) {
         const bool in_order = order == ListOrder::oldest ? each.created_at >= last : each.created_at <= last;
         EXPECT_TRUE(found.empty() || in_order);
@@ -46,7 +46,7 @@ class ManyGroups : public EngineTest {
         found.push_back(each.execution_id);
       }
       cursor = page.next_cursor;
-    } while (!cursor.empty());
+    } while (cursor);
     return found;
   }
 

@@ -88,7 +88,8 @@ TEST_F(PostgresMigrate, SeveralAtOnceDoItOnce) {
                                       {"6", "waitpoint ids"},
                                       {"7", "pauses"},
                                       {"8", "flow members"},
-                                      {"9", "keys by id"}}));
+                                      {"9", "keys by id"},
+                                      {"11", "upkeep"}}));
   expect_works(url);
 }
 

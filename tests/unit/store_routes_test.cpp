@@ -80,7 +80,7 @@ class OfferingRoutes : public ::testing::TestWithParam<const char*> {
 };
 INSTANTIATE_TEST_SUITE_P(EveryStore, OfferingRoutes,
                          ::testing::Values("memory", "memory_deferred", "sqlite", "postgres"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& store) { return std::string(store.param); });
 
 TEST_P(OfferingRoutes, AreAllThatAClaimLooksAt) {
   for (std::uint16_t i = 0; i < kDead; ++i) run({creation(i)});
