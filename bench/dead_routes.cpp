@@ -91,12 +91,14 @@ int main(int argc, char** argv) {
   }
   const auto routes = std::strtoll(argv[2], nullptr, 10);
   const auto count = std::strtoll(argv[3], nullptr, 10);
-  auto engine = Engine::open(argv[1]);
+  const std::string url = argv[1];
+  if (url.starts_with("postgres") && !migrate(url)) return 1;
+  auto engine = Engine::open(url);
   if (!engine) {
     fmt::print(stderr, "{}\n", engine.error().to_string());
     return 1;
   }
-  const auto rare = must(*engine, request("rare"));
+  must(*engine, request("rare"));
   const auto task = must(*engine, ClaimTasks{.worker_id = "bench"}).at(0);
   must(*engine, FailExecution{task.execution_id, task.fence, "boom", "permanent"});
   const auto alone = claims(*engine, count);

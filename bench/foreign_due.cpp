@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
   const std::string url = argv[1];
   const auto foreign = std::strtoll(argv[2], nullptr, 10);
   const auto own = std::strtoll(argv[3], nullptr, 10);
+  if (url.starts_with("postgres") && !migrate(url)) return 1;
   fill(url, foreign);
   auto engine = opened(url, {.scanner_filter = {.namespace_ = "mine"}});
   std::vector<double> late;

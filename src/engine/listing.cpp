@@ -1,6 +1,7 @@
 #include "engine/listing.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "core/dead_worker.h"
@@ -184,11 +185,14 @@ bool is_beyond(const ListPosition& position, const ListQuery& query) {
                                           : oldest_end && position.created_at_ms >= *oldest_end;
 }
 
-std::vector<Walk> walks_of(store::Session& session, const ListQuery& query) {
-  auto ways = ways_to(session, query.filter);
+bool are_many_groups(const Ways& ways) {
+  return ways.size() == 1 && std::holds_alternative<ListScan::InGroups>(ways.front());
+}
+
+std::vector<Walk> walks_along(store::Session& session, const ListQuery& query, Ways ways) {
   // A look at many groups costs the same for a few executions as for a page.
-  const bool is_many = ways.size() == 1 && std::holds_alternative<ListScan::InGroups>(ways.front());
-  const auto share = is_many ? query.limit + 1 : 2 * query.limit / std::max<std::size_t>(ways.size(), 1);
+  const auto share =
+      are_many_groups(ways) ? query.limit + 1 : 2 * query.limit / std::max<std::size_t>(ways.size(), 1);
   const auto chunk = std::max<std::size_t>(4, std::min<std::size_t>(share, query.limit + 1));
   std::vector<Walk> walks;
   for (auto& way : ways) {
@@ -210,15 +214,14 @@ std::vector<std::pair<ListedExecution, const Group*>> load(store::Session& sessi
   return loaded;
 }
 
-}  // namespace
-
-ListResult list(store::Session& session, core::Unit& unit, const ListQuery& query) {
-  Merge merge(walks_of(session, query), query.order);
+ListResult list_along(store::Session& session, core::Unit& unit, const ListQuery& query, Ways ways,
+                      std::size_t most_looks) {
+  Merge merge(walks_along(session, query, std::move(ways)), query.order);
   ListResult result;
   std::size_t looks = 0;
-  while (looks < kMaxLooks) {
+  while (looks < most_looks) {
     std::vector<ListPosition> candidates;
-    const auto wanted = std::min<std::size_t>(query.limit + 1 - result.found.size(), kMaxLooks - looks);
+    const auto wanted = std::min<std::size_t>(query.limit + 1 - result.found.size(), most_looks - looks);
     while (candidates.size() < wanted) {
       const auto position = merge.next();
       if (!position || is_beyond(*position, query)) break;
@@ -240,6 +243,30 @@ ListResult list(store::Session& session, core::Unit& unit, const ListQuery& quer
     result.next = candidates.back();
   }
   return result;
+}
+
+// What is not rare is found by age before all groups have been looked at. (Not where the store has no index
+// by age, but walks through the groups for that, too: across a network.)
+ListResult list_many_groups(store::Session& session, core::Unit& unit, const ListQuery& query, Ways ways) {
+  if (!session.loads_instantly()) return list_along(session, unit, query, std::move(ways), kMaxLooks);
+  const auto few = std::min<std::size_t>(4 * (query.limit + std::size_t{1}), kMaxLooks);
+  auto result = list_along(session, unit, query, {ListScan::Everything{}}, few);
+  if (!result.next || result.found.size() == query.limit) return result;
+  auto rest = query;
+  rest.after = result.next;
+  rest.limit -= static_cast<std::uint32_t>(result.found.size());
+  auto others = list_along(session, unit, rest, std::move(ways), kMaxLooks);
+  std::ranges::move(others.found, std::back_inserter(result.found));
+  result.next = others.next;
+  return result;
+}
+
+}  // namespace
+
+ListResult list(store::Session& session, core::Unit& unit, const ListQuery& query) {
+  auto ways = ways_to(session, query.filter);
+  if (are_many_groups(ways)) return list_many_groups(session, unit, query, std::move(ways));
+  return list_along(session, unit, query, std::move(ways), kMaxLooks);
 }
 
 namespace {

@@ -36,8 +36,8 @@ class ManyGroups : public EngineTest {
     std::int64_t last = 0;
     std::optional<std::string> cursor;
     do {
-      const auto page = must(ListExecutions{
-          .filter = filter, .order = order, .limit = limit, .cursor = cursor.value_or("")});
+      const auto page = must(
+          ListExecutions{.filter = filter, .order = order, .limit = limit, .cursor = cursor.value_or("")});
       EXPECT_TRUE(!page.executions.empty() || !page.next_cursor) << "an empty page with a cursor";
       for (const auto& each : page.executions) {
         const bool in_order = order == ListOrder::oldest ? each.created_at >= last : each.created_at <= last;

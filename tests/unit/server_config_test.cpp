@@ -409,7 +409,6 @@ TEST(ServerConfig, AnIntervalOfZeroTurnsItsRuleOff) {
 // All but those that nothing is done for.
 TEST(ServerConfig, EveryRuleWithAnIntervalCanBeTurnedOff) {
   const std::set<std::string> without{"index_reconciler", "flow_projector", "budget_reconciler"};
-  const auto names = load({}).intervals;
   for (const auto& setting : all_settings()) {
     if (!setting.key.starts_with("intervals.")) continue;
     const auto config = load({{std::string(setting.variable), "0"}});
