@@ -279,10 +279,8 @@ OwedCancel owed_to(Unit& unit, const Execution& execution) {
 }
 
 StateVector parked(const StateVector& state) {
-  auto shown = vectors::blocked(EligibilityState::blocked_by_operator, BlockingReason::paused_by_flow_cancel,
-                                state.attempt_state);
-  shown.public_state = derive_public_state(shown);
-  return shown;
+  return vectors::blocked(EligibilityState::blocked_by_operator, BlockingReason::paused_by_flow_cancel,
+                          state.attempt_state);
 }
 
 std::string parked_detail(const Execution& execution) {

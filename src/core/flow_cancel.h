@@ -23,8 +23,8 @@ void fail_fast(Unit& unit, const Execution& failed, const Context& at);
 enum class OwedCancel { none, cancelled, parked };
 // What becomes of a member of a cancelled flow when somebody or the clock comes to it.
 OwedCancel owed_to(Unit& unit, const Execution& execution);
-// How a member is held back while others of its flow finish: stored as soon as the clock has come to it, and
-// shown from the moment of the cancel.
+// How a member is held back while others of its flow finish: stored when the clock comes to it, and shown
+// from the moment of the cancel.
 StateVector parked(const StateVector& state);
 std::string parked_detail(const Execution& execution);
 // The execution is about to be claimed or skipped, but its flow was cancelled: then it gets what it is owed.

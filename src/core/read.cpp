@@ -115,7 +115,9 @@ ExecutionSnapshot snapshot(const Execution& execution, const ExecutionSpec& spec
 void show_if_parked(Unit& unit, const Execution& execution, ExecutionSnapshot& seen) {
   if (execution.state.lifecycle_phase != LifecyclePhase::runnable) return;
   if (owed_to(unit, execution) != OwedCancel::parked) return;
+  // (It is counted and listed as what it was until the clock comes to it.)
   seen.state = parked(execution.state);
+  seen.state.public_state = derive_public_state(seen.state);
   seen.blocking_detail = parked_detail(execution);
 }
 

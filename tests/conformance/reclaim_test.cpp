@@ -265,7 +265,8 @@ TEST_P(ReclaimGrace, WhatWasLostTooOftenIsGivenUpWhenItIsOver) {
 TEST_P(ReclaimGrace, WhoIsGivenItNeedNotWait) {
   const auto task = running();
   advance(kLeaseTtl);
-  EXPECT_EQ(must(IssueReclaimGrant{task.execution_id, {.worker_id = kWorker}}).status, ReclaimStatus::granted);
+  EXPECT_EQ(must(IssueReclaimGrant{task.execution_id, {.worker_id = kWorker}}).status,
+            ReclaimStatus::granted);
   const auto taken = must(ReclaimExecution{.execution_id = task.execution_id, .use = {.worker_id = kWorker}});
   EXPECT_EQ(taken.status, ReclaimStatus::claimed);
   EXPECT_EQ(describe(task.execution_id).delay_until, std::nullopt);

@@ -66,8 +66,9 @@ TEST_F(Serve, TellsItsStorySoThatPeopleCanReadIt) {
   std::string said;
   for (const auto& line : lines) said += line + "\n";
   EXPECT_EQ(status, 0) << said;
-  for (const auto* words : {"worker-a comes back", "== what happened there", "Once upon", "state      completed",
-                            R"(result     {"summary":"short"})", "pick", "cancelled", "== done"}) {
+  for (const auto* words :
+       {"worker-a comes back", "== what happened there", "Once upon", "state      completed",
+        R"(result     {"summary":"short"})", "pick", "cancelled", "== done"}) {
     EXPECT_NE(said.find(words), std::string::npos) << words << " in\n" << said;
   }
   for (const auto& line : lines) {

@@ -265,8 +265,8 @@ TEST_P(HttpTasks, AreCancelledInBulk) {
 
 // ---- the order of reports ----
 
-// What passes the limit pauses its attempt: whether that happens before the attempt's end or after it shows in
-// the answers.
+// What passes the limit pauses its attempt: whether that happens before the attempt's end or after it shows
+// in the answers.
 TEST_P(HttpTasks, AreReportedInOrderWhateverIsSpentInBetween) {
   const std::string budget = "550e8400-e29b-41d4-a716-446655440000";
   post("/v1/budgets", R"({"budget_id":")" + budget +
@@ -288,7 +288,8 @@ TEST_P(HttpTasks, AreReportedInOrderWhateverIsSpentInBetween) {
   ASSERT_EQ(answer.size("/results"), 80u) << answer.body;
   for (int i = 0; i < 40; ++i) {
     const auto ended = "/results/" + std::to_string(i % 2 == 0 ? 2 * i + 1 : 2 * i);
-    EXPECT_EQ(answer.has(ended + "/ok"), i % 2 == 1) << i << (i % 2 == 1 ? ": it ended first" : ": it was paused");
+    EXPECT_EQ(answer.has(ended + "/ok"), i % 2 == 1)
+        << i << (i % 2 == 1 ? ": it ended first" : ": it was paused");
   }
 }
 

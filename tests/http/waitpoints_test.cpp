@@ -1,5 +1,6 @@
 // Suspensions, waitpoints, their tokens and the secrets that sign them, over HTTP (07 §5.4, §5.13; 03 §3.4,
 // §7, §9, §11; 09 §1, §5).
+#include <algorithm>
 #include <future>
 #include <mutex>
 #include <set>
