@@ -48,11 +48,13 @@ void Unit::purge(const ExecutionId& id) {
     if constexpr (std::is_same_v<typename Record::Key, ExecutionId>) {
       if (held<Record>(id)) erase<Record>(id);
     } else {
-      std::vector<typename Record::Key> changed;
-      for_each_dirty<Record>([&](const Slot<Record>& slot) {
-        if (owner_of(slot.key) == id) changed.push_back(slot.key);
-      });
-      for (const auto& key : changed) erase<Record>(key);
+      if (!opened<Record>()) return;
+      // Also what was only read: whoever uses the id again in this batch finds nothing of it.
+      std::vector<typename Record::Key> known;
+      for (const auto& [key, slot] : drawer<Record>().shelf) {
+        if (owner_of(key) == id) known.push_back(key);
+      }
+      for (const auto& key : known) erase<Record>(key);
     }
   });
   purged_now_.push_back(id);

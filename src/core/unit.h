@@ -500,6 +500,10 @@ class Unit {
     auto [it, fresh] = drawer<Record>().shelf.try_emplace(key);
     if (!fresh) return;
     it->second.key = key;
+    // What was removed by this batch is not there, even if the store still has it.
+    if constexpr (is_owned<Record>) {
+      if (!purged_.empty() && purged_.contains(owner_of(key))) return;
+    }
     it->second.stored = std::move(record);
   }
   // What it is now that nobody else can change it.

@@ -128,7 +128,7 @@ void exercise(const std::string& url) {
   for (const auto* name_space : {"", "acme"}) {
     ASSERT_TRUE(
         engine->call(RegisterWorker{.worker_id = "w", .worker_instance_id = "w", .namespace_ = name_space}));
-    ASSERT_TRUE(engine->call(ListWorkers{}));
+    ASSERT_TRUE(engine->call(ListWorkers{.namespace_ = name_space}));
     ASSERT_TRUE(engine->call(MarkWorkerDead{.worker_instance_id = "w", .namespace_ = name_space}));
   }
 }
