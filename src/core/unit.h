@@ -41,7 +41,7 @@ class Loader {
   virtual bool has_other_writers() const { return false; }
   // What a member's flow, if it has one, was when an earlier batch saw the execution. A hint.
   virtual std::optional<FlowId> remembered_flow(const ExecutionId&) const { return std::nullopt; }
-  // The routes of a lane as an earlier batch saw them, if one did. A hint: routes may have been added.
+  // Routes of a lane that offered something when an earlier batch saw them, if one did. A hint.
   virtual const std::vector<Route>* remembered_routes(const std::string&) const { return nullptr; }
 };
 
@@ -394,7 +394,7 @@ class Unit {
     notes_.push_back({what, std::move(label), amount});
   }
 
-  // All routes of a lane, those registered in this batch included.
+  // The routes of a lane that something is offered or blocked on, in this batch, too; maybe others.
   std::vector<const Route*> routes_of(const std::string& lane);
 
   // The best execution offered on a route, as this operation sees it. `expected` says how many the caller

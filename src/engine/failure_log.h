@@ -1,5 +1,5 @@
-// Tells what the clock could not do. Records that fail do so at every look: of each, once a minute is told. Safe
-// from any thread.
+// Tells what the clock could not do. Records that fail do so at every look: of each, once a minute is told.
+// Safe from any thread.
 #pragma once
 
 #include <chrono>

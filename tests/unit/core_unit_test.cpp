@@ -211,6 +211,7 @@ TEST_F(UnitTest, NewOffersAreThoseThatTheStoreDidNotHave) {
   EXPECT_EQ(unit.new_offers(), (std::map<std::int64_t, std::uint32_t>{{kRoute, 2}, {8, 1}}));
 }
 
+// Of those that the store has, only the ones that offer something.
 TEST_F(UnitTest, RoutesOfALaneIncludeTheBatchsOwn) {
   open();
   {
@@ -218,6 +219,8 @@ TEST_F(UnitTest, RoutesOfALaneIncludeTheBatchsOwn) {
     unit.begin_operation();
     unit.insert(Route{1, "lane", "", ""});
     unit.insert(Route{2, "other", "", ""});
+    unit.insert(Route{4, "lane", "idle", ""});
+    unit.insert(offered(1, 10, 1));
     unit.keep();
     commit();
   }

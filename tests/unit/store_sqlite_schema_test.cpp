@@ -142,7 +142,8 @@ void ask_when_something_is_due(const std::string& url) {
   const std::pair<std::string, std::string> tag("app.name", "x");
   for (const ScannerFilter& filter :
        {ScannerFilter{}, ScannerFilter{.namespace_ = "n"}, ScannerFilter{.instance_tag = tag}}) {
-    const DueScan scan{.until_ms = system_now_ms(), .scope = {.filter = filter}, .limit = 1, .purge_limit = 1};
+    const DueScan scan{
+        .until_ms = system_now_ms(), .scope = {.filter = filter}, .limit = 1, .purge_limit = 1};
     session->next_due(scan);
     session->due(scan);
   }

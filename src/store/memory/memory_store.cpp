@@ -63,7 +63,10 @@ class MemorySession final : public Session {
       auto ids = database_->offering_routes[lane];
       ids.insert(database_->armed_routes[lane].begin(), database_->armed_routes[lane].end());
       std::vector<Route> routes;
-      for (const auto id : ids) routes.push_back(*database_->table<Route>().at({id}));
+      for (const auto id : ids) {
+        const auto it = database_->table<Route>().find({id});
+        if (it != database_->table<Route>().end()) routes.push_back(*it->second);
+      }
       unit.put_routes(lane, std::move(routes));
     }
     for (const auto& scan : std::exchange(unit.wanted_offers(), {})) {
