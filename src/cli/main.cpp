@@ -69,7 +69,7 @@ Words words_of(const CLI::App& app, const std::vector<std::string>& given) {
     const auto* option = option_of_most(app, given[i]);
     if (!option) break;
     moved.push_back(given[i]);
-    const bool has_value = option->get_type_size() > 0 && given[i].find('=') == std::string::npos;
+    const bool has_value = option->get_items_expected_min() > 0 && given[i].find('=') == std::string::npos;
     if (has_value && i + 1 < given.size()) moved.push_back(given[++i]);
   }
   const bool needs_command = !at->get_subcommands([](const CLI::App*) { return true; }).empty();

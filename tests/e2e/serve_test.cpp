@@ -67,7 +67,7 @@ TEST_F(Serve, TellsItsStorySoThatPeopleCanReadIt) {
   for (const auto& line : lines) said += line + "\n";
   EXPECT_EQ(status, 0) << said;
   for (const auto* words :
-       {"worker-a comes back", "== what happened there", "Once upon", "state      completed",
+       {"worker-a comes back", "== what happened there", " Once\n", " upon\n", "state      completed",
         R"(result     {"summary":"short"})", "pick", "cancelled", "== done"}) {
     EXPECT_NE(said.find(words), std::string::npos) << words << " in\n" << said;
   }
