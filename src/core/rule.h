@@ -38,9 +38,9 @@ enum class Rule {
 };
 BOOST_DESCRIBE_ENUM(Rule, none, execution_deadline, attempt_timeout, lease_expiry, reclaim, grant_expiry,
                     delayed_promoter, retention_trimmer, unblock, ttl_sweep, worker_registry_ttl_sweep,
-                    dead_worker, dependency_reconciler, cancel_reconciler, edge_cancel_dispatcher, edge_cancel_orphaned,
-                    edge_cancel_reconciler, edge_cancel_skipped_locked, suspension_timeout, pending_wp_expiry,
-                    budget_reset, quota_reconciler)
+                    dead_worker, dependency_reconciler, cancel_reconciler, edge_cancel_dispatcher,
+                    edge_cancel_orphaned, edge_cancel_reconciler, edge_cancel_skipped_locked,
+                    suspension_timeout, pending_wp_expiry, budget_reset, quota_reconciler)
 
 class RuleSet {
  public:

@@ -40,7 +40,9 @@ DueOwner due_owner() {
   DueOwner owner;
   owner.belonging = core::kBelonging<Record>;
   owner.is_execution = std::is_same_v<Record, Execution>;
-  owner.has_namespace_key = requires(const Key& key) { key.namespace_; };
+  owner.has_namespace_key = requires(const Key& key) {
+    key.namespace_;
+  };
   owner.id_column = is_of_flow ? "flow_id" : is_group ? "downstream_eid" : "execution_id";
   return owner;
 }

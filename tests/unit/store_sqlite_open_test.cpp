@@ -228,7 +228,8 @@ TEST_F(SqliteOpen, AFileThatIsNoDatabaseIsRefusedAndLeftAlone) {
   }
 }
 
-// Of a database that a failing disk kept from being made, the first page may have its length and nothing else.
+// Of a database that a failing disk kept from being made, the first page may have its length and nothing
+// else.
 TEST_F(SqliteOpen, AFirstPageThatNeverCameIsAsGoodAsNone) {
   const std::string zeros(4096, '\0');
   for (const std::size_t bytes : {std::size_t{1}, zeros.size()}) {

@@ -83,8 +83,8 @@ bool has_bytes(const std::string& path) {
   return file && file->size() > 0;
 }
 
-// The disk, or the power, failed while the database was made: of its first page only the length is there. With
-// anything beside it that comes later it would be damage.
+// The disk, or the power, failed while the database was made: of its first page only the length is there.
+// With anything beside it that comes later it would be damage.
 bool was_never_made(const File& file) {
   if (file.size() == 0 || file.size() > kPageBytes) return false;
   const auto bytes = file.read_all();
