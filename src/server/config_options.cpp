@@ -25,7 +25,7 @@ void add_option(CLI::App& app, const Setting& setting, FlagValues& flags) {
   option->group(group_of(setting));
   option->type_name(is_boolean ? "" : setting.meaning.shape == Shape::number ? "NUMBER" : "TEXT");
   if (is_boolean) option->expected(0, 1);  // --log-access and --log-access=true are the same
-  if (!setting.default_text.empty()) option->default_str(std::string(setting.default_text));
+  if (!setting.default_text.empty() && !is_boolean) option->default_str(std::string(setting.default_text));
 }
 
 }  // namespace
