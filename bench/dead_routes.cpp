@@ -2,7 +2,7 @@
 // first with a single route in the lane, then with many that are dead; then pages of listings by state, with
 // as many groups.
 //
-//   dead_routes URL ROUTES CLAIMS      e.g. dead_routes sqlite:/tmp/bench/routes.db?synchronous=normal 5000
+//   dead_routes URL ROUTES CLAIMS      e.g. dead_routes sqlite:jobs/routes.db?synchronous=normal 5000
 //   500
 #include <fmt/core.h>
 

@@ -1,7 +1,7 @@
 // How late is the work of a server that keeps to one namespace, while others' due work lies about? Delays of
 // its own are timed from their end until a worker has the task.
 //
-//   foreign_due URL FOREIGN OWN      e.g. foreign_due sqlite:/tmp/bench/foreign.db?synchronous=normal 20000
+//   foreign_due URL FOREIGN OWN      e.g. foreign_due sqlite:jobs/foreign.db?synchronous=normal 20000
 //   20
 #include <fmt/core.h>
 
