@@ -178,7 +178,10 @@ TEST_P(HttpDocument, SaysWhoNeedsTheToken) {
   serve({.token = "a-secret-token"});
   for (const auto& operation : all) {
     const auto refused = ask(operation, operation.path, "");
-    EXPECT_EQ(refused.status == 401, !operation.is_open_to_all()) << operation.name << refused.status;
+    // A signal may bring the token of its waitpoint instead, which is in its body.
+    const bool has_other_door = operation.name == "deliver_signal";
+    EXPECT_EQ(refused.status == 401, !operation.is_open_to_all() && !has_other_door)
+        << operation.name << refused.status;
     const auto taken = ask(operation, operation.path, "", true, {{"authorization", "Bearer a-secret-token"}});
     EXPECT_NE(taken.status, 401) << operation.name;
   }
