@@ -135,6 +135,7 @@ http::Response Api::finish(const http::Request& head, http::Response response,
   if ((response.status == 429 || response.status == 503) && !header_of(response, "retry-after")) {
     response.headers.emplace_back("retry-after", "1");
   }
+  if (response.status == 401) response.headers.emplace_back("www-authenticate", "Bearer");
   if (services_.options.speaks_tls) {
     response.headers.emplace_back("strict-transport-security", "max-age=31536000");
   }
@@ -144,9 +145,7 @@ http::Response Api::finish(const http::Request& head, http::Response response,
 
 http::Response Api::refused(const http::Request& head, const Refusal& refusal) const {
   const auto request_id = request_id_of(head);
-  auto response = json_response(refusal.status, error_body(refusal, request_id));
-  if (refusal.status == 401) response.headers.emplace_back("www-authenticate", "Bearer");
-  return finish(head, std::move(response), request_id);
+  return finish(head, json_response(refusal.status, error_body(refusal, request_id)), request_id);
 }
 
 // The server's token, or a reason why none is needed.
