@@ -12,6 +12,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,9 @@ struct EngineOptions {
   std::chrono::milliseconds clock_interval{750};
   // The rest is left to other engines on the same store.
   ScannerFilter scanner_filter{};
+  // Rules of time that this engine never applies, by their names: lease_expiry, retention_trimmer, … What
+  // they would do is left to other engines, or is not done.
+  std::set<std::string> rules_off{};
   // How long an execution is kept after it has ended, unless its policy says otherwise, and how long events
   // are. Zero: for ever.
   std::chrono::milliseconds retention{86'400'000};
@@ -61,6 +65,9 @@ struct EngineOptions {
   // How long an attempt may go on after a report of it has passed a hard limit whose action is `fail`.
   // Zero: until its worker ends it.
   std::chrono::milliseconds budget_grace{0};
+  // How long a lease that has expired or was revoked is not offered to other workers, nor given up if it was
+  // lost too often. A reclaim grant does not wait.
+  std::chrono::milliseconds reclaim_grace{0};
   // Signs waitpoint tokens, in hex; used when the store has none yet. Empty: one is made, and kept there.
   std::string waitpoint_secret_hex{};
   // Told, while the engine opens, what somebody should know although nothing failed. Never a secret.
@@ -69,6 +76,9 @@ struct EngineOptions {
   // of a budget, a limit that was passed and only warns, counts that were wrong; and why the store cannot
   // commit, at most once a minute while the reason stays. Keep it short, never block.
   std::function<void(const std::string&)> warning{};
+  // Told what the clock could not do: which rule failed, on what, and why; of each record at most once a
+  // minute. Keep it short, never block, never stop the engine in it.
+  std::function<void(const std::string&)> failure{};
   // Told, after each commit and on its thread, which attempts it has ended: keep it short, never block in it.
   std::function<void(std::vector<EndedAttempt>)> attempts_ended{};
   // Told once, on any thread, when the disk has failed so that nobody knows any more what is on it. From then
@@ -95,8 +105,11 @@ class Engine {
 
   // Calls back exactly once, on a thread of the engine: keep it short, never block in it.
   // Reads are answered on the calling thread.
+  // Operations on one execution that carry a fence run in the order in which they are posted. Others do so,
+  // too, if they are posted `in_order_with` the same execution, whatever they are about.
   template <class Request>
-  void post(Request request, std::function<void(Result<typename Request::Answer>)> answer);
+  void post(Request request, std::function<void(Result<typename Request::Answer>)> answer,
+            const std::optional<ExecutionId>& in_order_with = std::nullopt);
 
   template <class Request>
   std::future<Result<typename Request::Answer>> submit(Request request) {

@@ -181,15 +181,17 @@ struct FlowCancellation {
   bool operator==(const FlowCancellation&) const = default;
 };
 // From the answer on, no member that the policy cancels can be claimed. The cancels themselves follow in the
-// background, or while the caller waits. (What let_active_finish waits for is awaited by `call`; `post` and
-// `submit` answer `scheduled` then.)
+// background, or while the caller waits; who waits is answered when all of them are done, with
+// let_active_finish thus after what runs has finished.
 struct CancelFlow {
   using Answer = FlowCancellation;
   FlowId flow_id;
   std::string reason{};
   CancellationPolicy cancellation_policy{CancellationPolicy::cancel_all};
   bool wait{false};
-  std::int64_t wait_ms{30'000};   // how long, at most; then `timeout`, and the cancels go on
+  std::int64_t wait_ms{30'000};  // how long, at most 300'000; then `timeout`, and the cancels go on
+  bool partial_when_late{
+      false};  // in place of `timeout`: `partially_cancelled`, with those still owed a cancel
   std::int64_t grace_ms{30'000};  // how long the clock leaves the cancels to a caller who waits
 };
 

@@ -203,7 +203,8 @@ struct Cancelled {
   bool operator==(const Cancelled&) const = default;
 };
 // `operator_override`, `flow_cascade` and `system_timeout` cancel whatever the state; any other source must
-// present the fence of a running execution.
+// present the fence of a running execution. A fence that is given must be that of the lease in force,
+// whatever the source; the holder of the last lease gets the answer of its cancel again.
 struct CancelExecution {
   using Answer = Cancelled;
   ExecutionId execution_id;
@@ -251,12 +252,18 @@ struct ExecutionSnapshot {
   std::int64_t last_transition_at{};
   std::int64_t last_mutation_at{};
   std::string failure_reason;
+  std::string last_failure_message;  // of a timeout, also when it is tried again
   std::string cancellation_reason;
   std::string cancelled_by;
   std::optional<std::int32_t> progress_percent;
   std::string progress_message;
   std::string trace_context;
   Tags tags;
+  // Its own limits, beside those of its flow, lane and namespace.
+  std::vector<BudgetId> budget_ids;
+  std::optional<QuotaPolicyId> quota_policy_id;
+  std::optional<std::int64_t> last_capability_mismatch_at;     // a grant was refused for want of a capability
+  std::optional<std::int64_t> last_hmac_validation_failed_at;  // a wrong token was refused; to the minute
   bool operator==(const ExecutionSnapshot&) const = default;
 };
 struct DescribeExecution {

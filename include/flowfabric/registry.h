@@ -100,7 +100,8 @@ struct MarkedDead {
   bool was_registered{false};
   bool operator==(const MarkedDead&) const = default;
 };
-// Takes it out of the registry. Its leases run on until they expire.
+// Takes it out of the registry, and offers what it runs to others at once (of very much, the first part; the
+// rest within moments). It is told so, as `lease_expired`, when it calls again.
 struct MarkWorkerDead {
   using Answer = MarkedDead;
   std::string worker_instance_id{};
@@ -117,8 +118,9 @@ struct WorkerView {
   std::int64_t last_heartbeat_at{};
   std::int64_t liveness_ttl_ms{};
   std::int64_t registered_at{};
-  // How many executions it runs now; absent when more run than are counted (20 000).
-  std::optional<std::uint64_t> leases;
+  // How many executions it runs now. A worker without a namespace runs those of all namespaces in which no
+  // instance of its name is registered.
+  std::uint64_t leases{};
   bool operator==(const WorkerView&) const = default;
 };
 struct WorkerPage {

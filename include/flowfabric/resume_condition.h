@@ -4,7 +4,8 @@
 //   ResumeCondition{AllOf{{ResumeCondition{SingleSignal{"a"}}, ResumeCondition{SingleSignal{"b"}}}}}
 //   ResumeCondition{CountOf{.n = 2, .count_kind = CountKind::distinct_sources, .waitpoints = {"review"}}}
 //
-// "Any of" is a count of one.
+// "Any of" is a count of one. An empty key is that of the suspension's first waitpoint, whatever it is
+// called.
 #pragma once
 
 #include <boost/describe.hpp>

@@ -71,11 +71,13 @@ struct EngineStats {
   std::uint64_t clock_looks{0};  // finished ones, also those that found nothing
   std::uint64_t clock_operations{0};
   std::uint64_t clock_failures{0};  // of them, those that will be tried again
-  std::uint64_t clock_filtered{0};  // of them, those that `scanner_filter` leaves to others
+  std::uint64_t clock_filtered{0};  // of them, those that became others' meanwhile (`scanner_filter`)
   std::uint64_t clock_resting{0};   // records that fail again and again and are left alone for a while, now
+  std::uint64_t clock_restarts{0};  // looks that ended by an exception
   std::int64_t clock_lag_ms{0};     // how long the oldest due record has been due, after the last look
   std::int64_t since_clock_look_ms{0};
   bool clock_is_stalled{false};  // that is too long
+  std::string clock_trouble{};   // why the last look was not finished, if it was not
   // By the names of the rules: lease_expiry, edge_cancel_dispatcher, …
   Counts clock_rules{};   // how often each has fired; rules that never did are left out
   Counts clock_errors{};  // how often it failed

@@ -71,7 +71,8 @@ struct AppendFrame {
   std::optional<std::uint64_t> seq{};  // of the caller, rising: makes repeating the call safe
   std::optional<std::int64_t> ts{};    // when it was produced
   FrameMode mode{FrameMode::durable};
-  std::string patch_kind{"json-merge-patch"};  // of a summary
+  std::string patch_kind{
+      "json-merge-patch"};  // of a summary; `JsonMergePatch` is the same, others are refused
   BestEffort best_effort{};
 };
 

@@ -41,10 +41,18 @@ BOOST_DESCRIBE_ENUM(SuspensionReason, waiting_for_signal, waiting_for_approval, 
 enum class SuspensionRequester : std::uint8_t { worker, operator_, policy, system_timeout_policy };
 BOOST_DESCRIBE_ENUM(SuspensionRequester, worker, operator_, policy, system_timeout_policy)
 
-// `auto_resume_with_timeout_signal`: the worker goes on and finds a signal that says so. `escalate`: it stays
-// suspended, and is an operator's affair from then on.
-enum class TimeoutBehavior : std::uint8_t { fail, cancel, expire, auto_resume_with_timeout_signal, escalate };
-BOOST_DESCRIBE_ENUM(TimeoutBehavior, fail, cancel, expire, auto_resume_with_timeout_signal, escalate)
+// `auto_resume_with_timeout_signal`: the worker goes on and finds a signal that says so. `auto_resume`: it
+// goes on without one. `escalate`: it stays suspended, and is an operator's affair from then on.
+enum class TimeoutBehavior : std::uint8_t {
+  fail,
+  cancel,
+  expire,
+  auto_resume_with_timeout_signal,
+  escalate,
+  auto_resume
+};
+BOOST_DESCRIBE_ENUM(TimeoutBehavior, fail, cancel, expire, auto_resume_with_timeout_signal, escalate,
+                    auto_resume)
 
 enum class ResumeTrigger : std::uint8_t { none, signal, operator_, timeout };
 BOOST_DESCRIBE_ENUM(ResumeTrigger, none, signal, operator_, timeout)
@@ -110,7 +118,7 @@ struct SuspendExecution {
   std::optional<SuspensionId> suspension_id{};   // minted when absent
   // Empty: one new waitpoint for each key of the condition, or a single one if it names none.
   std::vector<WaitpointBinding> waitpoints{};
-  ResumeCondition resume_condition{};
+  ResumeCondition resume_condition{};  // as it is: any signal at the first waitpoint
   ResumePolicy resume_policy{};
   SuspensionReason reason_code{SuspensionReason::waiting_for_signal};
   SuspensionRequester requested_by{SuspensionRequester::worker};

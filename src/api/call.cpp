@@ -1,5 +1,6 @@
 #include "api/call.h"
 
+#include <charconv>
 #include <random>
 
 #include "model/base64.h"
@@ -30,6 +31,8 @@ std::shared_ptr<void> Permits::take() {
 Services::Services(Engine& the_engine, Options the_options)
     : engine(the_engine),
       options(std::move(the_options)),
+      token(options.token),
+      outside_signals(options.outside_signals_per_minute),
       stream_operations(options.max_stream_operations),
       live_streams(options.max_live_streams),
       store_probe([this] { return probe(engine); }, kProbePatience),
@@ -53,7 +56,7 @@ void Call::reply(int status, std::string json) {
 
 void Call::reply(const Error& error) {
   const bool own_words = !missing.empty() && error_info(error.code).kind == ErrorKind::not_found;
-  if (own_words) return reply(Refusal{404, std::string(error_name(error.code)), missing, ""});
+  if (own_words) return reply(Refusal{404, std::string(error_name(error.code)), missing, error.advice});
   reply(status_of(error), error_body(error, request_id));
 }
 
@@ -63,6 +66,17 @@ void Call::reply(const Refusal& refusal) {
 
 bool is_json(std::string_view bytes) {
   return Json::parse(bytes).has_value();
+}
+
+std::uint32_t attempt_of(const CallPtr& call) {
+  const auto& text = call->segments[1];
+  std::uint32_t index{};
+  const auto end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, index);
+  if (error != std::errc{} || last != end) {
+    refuse_input("the attempt index in the path must be a whole number", "Attempts are counted from 0.");
+  }
+  return index;
 }
 
 void write_payload(JsonWriter& out, std::string_view name, std::string_view bytes) {

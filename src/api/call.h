@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -9,11 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "api/access.h"
 #include "api/errors.h"
 #include "api/fields.h"
 #include "api/lookout.h"
 #include "api/metrics.h"
 #include "api/pool.h"
+#include "api/rate_limit.h"
 #include "flowfabric/engine.h"
 #include "http/message.h"
 
@@ -31,10 +34,17 @@ struct BodyLimits {
 
 struct Options {
   std::string token{};  // empty: everybody may do everything
-  std::vector<std::string> cors_origins{"*"};
+  // Without a token: only those are answered who call this machine by a name of its own (access.h).
+  bool loopback_names_only{false};
+  bool metrics_are_open{false};  // nobody needs the token for them
+  bool speaks_tls{false};
+  std::vector<std::string> cors_origins{};
+  // How many signals without the server's token an address may send in a minute. 0: none.
+  std::size_t outside_signals_per_minute{600};
   std::size_t max_stream_operations{64};  // reads and tails of streams at once
   std::size_t max_live_streams{4096};     // open server-sent event streams
   std::int64_t secret_grace_ms{86'400'000};
+  std::chrono::milliseconds rotation_timeout{120'000};  // after which a rotation is answered with 504
   std::size_t read_threads{8};
   BodyLimits max_body{};
   std::function<void(const std::string& line)> access_log{};  // a JSON object per request; empty: none
@@ -60,6 +70,8 @@ struct Services {
 
   Engine& engine;
   const Options options;
+  Token token;
+  RateLimit outside_signals;
   Metrics metrics;
   Permits stream_operations;
   Permits live_streams;
@@ -84,6 +96,9 @@ enum class Body { none, ignored, json, json_if_any };
 // The limit of a route's body.
 using Cap = std::size_t BodyLimits::*;
 
+// A waitpoint's token opens one route to people who must not be given the server's.
+enum class Door { server_token, waitpoint_token };
+
 struct Route {
   std::string_view method;
   std::string_view pattern;    // `/v1/executions/{id}/state`
@@ -91,6 +106,7 @@ struct Route {
   Body body{Body::none};
   Cap max_body{&BodyLimits::control};
   void (*handle)(const CallPtr& call);
+  Door door{Door::server_token};
 };
 
 class Call : public std::enable_shared_from_this<Call> {
@@ -106,6 +122,7 @@ class Call : public std::enable_shared_from_this<Call> {
   std::optional<Json> body;
   std::string trace_context;  // a `traceparent` for what is submitted; empty: none
   std::string missing;        // what a 404 says, where the specification wants other words than usual
+  bool is_outsider{false};    // came without the server's token, through a door that is open to others
 
   Engine& engine() { return services.engine; }
   bool has_body() const { return body.has_value(); }
@@ -176,6 +193,8 @@ class Call : public std::enable_shared_from_this<Call> {
 void write_payload(JsonWriter& out, std::string_view name, std::string_view bytes);
 // True: one JSON value, and nothing else.
 bool is_json(std::string_view bytes);
+// The second part of a path that ends `/executions/{id}/attempts/{idx}…`.
+std::uint32_t attempt_of(const CallPtr& call);
 
 std::string new_request_id();
 

@@ -81,6 +81,11 @@ std::string error_text(const Error& error) {
   return with_detail(info.name, error.detail);
 }
 
+Refusal unauthorized() {
+  return {401, "unauthorized", "unauthorized",
+          "Send the server's token in the header `authorization: Bearer <token>`."};
+}
+
 int status_of(const Error& error) {
   return error_info(error.code).http_status;
 }

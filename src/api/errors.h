@@ -20,6 +20,9 @@ std::string error_text(const Error& error);
 std::string error_body(const Error& error, std::string_view request_id, bool with_status = false);
 std::string error_body(const Refusal& refusal, std::string_view request_id, bool with_status = false);
 
+// Of everybody who needs the server's token and has not sent it.
+Refusal unauthorized();
+
 // The answer to it over HTTP.
 int status_of(const Error& error);
 

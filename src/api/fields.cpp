@@ -11,8 +11,8 @@ void refuse_shape(std::string detail) {
   throw Refusal{422, "invalid_input", "invalid JSON: Unprocessable Entity", std::move(detail)};
 }
 
-void refuse_input(std::string error) {
-  throw Refusal{400, "invalid_input", std::move(error), ""};
+void refuse_input(std::string error, std::string advice) {
+  throw Refusal{400, "invalid_input", std::move(error), std::move(advice)};
 }
 
 void refuse(const Error& error) {
@@ -216,7 +216,8 @@ Query::Query(std::string_view encoded) {
     auto name = percent_decode(pair.substr(0, equals), true);
     auto value = equals == std::string_view::npos ? std::optional<std::string>("")
                                                   : percent_decode(pair.substr(equals + 1), true);
-    if (!name || !value) refuse_input("the query string is not valid percent-encoding of UTF-8");
+    if (!name || !value)
+      refuse_input("the query string is not valid percent-encoding of UTF-8", kEncodingAdvice);
     parameters_.emplace_back(*std::move(name), *std::move(value));
   }
 }
@@ -232,7 +233,8 @@ std::vector<std::string> Query::all(std::string_view name) const {
 std::optional<std::string> Query::text(std::string_view name) const {
   auto values = all(name);
   if (values.empty()) return std::nullopt;
-  if (values.size() > 1) refuse_input("query parameter " + std::string(name) + " is there twice");
+  if (values.size() > 1)
+    refuse_input("query parameter " + std::string(name) + " is there twice", "Give it once.");
   return std::move(values[0]);
 }
 
@@ -242,7 +244,8 @@ std::int64_t Query::number_between(std::string_view name, const std::string& giv
   const auto end = given.data() + given.size();
   const auto [last, error] = std::from_chars(given.data(), end, number);
   if (given.empty() || error != std::errc{} || last != end || number < least || number > most) {
-    refuse_input("query parameter " + std::string(name) + " must be a whole number in range");
+    refuse_input("query parameter " + std::string(name) + " must be a whole number in range",
+                 "Give a number from " + std::to_string(least) + " to " + std::to_string(most) + ".");
   }
   return number;
 }

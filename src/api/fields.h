@@ -28,8 +28,16 @@ struct Refusal {
 
 // 422: well-formed JSON of the wrong shape.
 [[noreturn]] void refuse_shape(std::string detail);
-// 400: of the right shape, and not allowed.
-[[noreturn]] void refuse_input(std::string error);
+// 400: of the right shape, and not allowed; `advice` says what to do.
+[[noreturn]] void refuse_input(std::string error, std::string advice);
+// What several of them advise.
+inline constexpr const char* kIdAdvice =
+    "Give the id as it was answered: {fp:N}:<uuid> for an execution, a UUID for anything else.";
+inline constexpr const char* kPathAdvice = "Leave it out of the body, or give the one of the path.";
+inline constexpr const char* kEncodingAdvice = "Write what is no plain character as %XX, byte by byte.";
+inline constexpr const char* kCursorAdvice = "Give the next_cursor of the page before, or none to begin.";
+inline constexpr const char* kOrderAdvice = "Give one of them, or none for the newest first.";
+inline constexpr const char* kTagAdvice = "Give the tag as key=value, percent-encoded.";
 // 400, or whatever the error says.
 [[noreturn]] void refuse(const Error& error);
 
@@ -180,7 +188,7 @@ class Query {
     const auto given = text(name);
     if (!given || given->empty()) return std::nullopt;
     const auto found = Id::parse(*given);
-    if (!found) refuse_input("query parameter " + std::string(name) + " is not a valid id");
+    if (!found) refuse_input("query parameter " + std::string(name) + " is not a valid id", kIdAdvice);
     return found;
   }
   const std::vector<std::pair<std::string, std::string>>& parameters() const { return parameters_; }
@@ -205,7 +213,7 @@ std::optional<std::string> percent_decode(std::string_view text, bool plus_is_sp
 template <class Id>
 Id path_id(std::string_view what, const std::string& text) {
   const auto found = Id::parse(text);
-  if (!found) refuse_input("invalid " + std::string(what) + ": not an id");
+  if (!found) refuse_input("invalid " + std::string(what) + ": not an id", kIdAdvice);
   return *found;
 }
 

@@ -11,6 +11,7 @@ struct Report {
   Engine& engine;
   const Fields& fields;
   ExecutionId execution_id;
+  std::optional<ExecutionId> in_order_with;
   ReportAnswer answer;
 
   LeaseFence fence() const { return read_fence(fields.object("lease")); }
@@ -18,13 +19,14 @@ struct Report {
   // Asks the engine; `write` puts the members of the `ok` object.
   template <class Request, class Write>
   void send(Request request, Write write) const {
-    engine.post(std::move(request), [answer = answer, write](Result<typename Request::Answer> result) {
+    auto reply = [answer = answer, write](Result<typename Request::Answer> result) {
       if (!result) return answer(std::unexpected(result.error()));
       JsonWriter out;
       out.object();
       write(out, *result);
       answer(out.end().take());
-    });
+    };
+    engine.post(std::move(request), std::move(reply), in_order_with);
   }
 };
 
@@ -133,20 +135,9 @@ ResumePolicy read_resume_policy(const Fields& fields) {
       fields.flag_or("close_waitpoint_on_resume", policy.close_waitpoint_on_resume);
   if (const auto target = fields.maybe_text("resume_target");
       target && Fields::to_snake_case(*target) != "runnable") {
-    refuse_input("resume_target: only Runnable is supported");
+    refuse_input("resume_target: only Runnable is supported", "Leave resume_target out.");
   }
   return policy;
-}
-
-// Any signal at its only waitpoint will do.
-void wait_for_any_signal(SuspendExecution& request) {
-  auto& waitpoints = request.waitpoints;
-  if (waitpoints.empty()) waitpoints.emplace_back();
-  if (waitpoints.size() > 1 || waitpoints[0].use_pending) {
-    refuse_shape("resume_condition is missing: it may be left out with one fresh waitpoint only.");
-  }
-  if (waitpoints[0].waitpoint_key.empty()) waitpoints[0].waitpoint_key = "resume";
-  request.resume_condition = {SingleSignal{.waitpoint_key = waitpoints[0].waitpoint_key}};
 }
 
 void suspend(const Report& report) {
@@ -165,8 +156,8 @@ void suspend(const Report& report) {
   }
   if (const auto condition = fields.find("resume_condition"))
     request.resume_condition = unwrap(condition_from_json(condition->compact()));
-  else
-    wait_for_any_signal(request);
+  else if (request.waitpoints.size() > 1)
+    refuse_shape("resume_condition is missing: it may be left out with one waitpoint only.");
   if (const auto policy = fields.maybe_object("resume_policy")) {
     request.resume_policy = read_resume_policy(*policy);
   }
@@ -223,6 +214,7 @@ void append(const Report& report) {
   }
   request.payload = text ? *text : std::move(payload.bytes).value_or("");
   request.mode = fields.maybe_word<FrameMode>("mode").value_or(FrameMode::durable);
+  request.patch_kind = fields.text_or("patch_kind", request.patch_kind);
   if (const auto ttl = fields.maybe_number<std::uint64_t>("ttl_ms")) request.best_effort.ttl_ms = *ttl;
   request.correlation_id = fields.maybe_text("correlation_id");
   request.seq = fields.maybe_number<std::uint64_t>("seq");
@@ -267,17 +259,20 @@ Send sender_of(std::string_view op) {
 
 }  // namespace
 
-void send_report(Engine& engine, const Fields& report, std::string_view op, ReportAnswer answer) {
+void send_report(Engine& engine, const Fields& report, std::string_view op, ReportAnswer answer,
+                 const std::optional<ExecutionId>& in_order_with) {
   const auto named = op.empty() ? report.text("op") : report.text_or("op", op);
-  if (!op.empty() && named != op) refuse_input("op in the path and in the body differ");
+  if (!op.empty() && named != op)
+    refuse_input("op in the path and in the body differ", "Leave op out of the body.");
   const auto send = sender_of(named);
   if (!send) {
     refuse_input(report.named("op") +
-                 ": must be complete, fail, cancel, renew, progress, delay, wait_children, suspend, "
-                 "create_waitpoint, append or usage");
+                     ": must be complete, fail, cancel, renew, progress, delay, wait_children, suspend, "
+                     "create_waitpoint, append or usage",
+                 "Give one of them.");
   }
   const auto id = report.id<ExecutionId>("execution_id");
-  send(Report{engine, report, id, std::move(answer)});
+  send(Report{engine, report, id, in_order_with, std::move(answer)});
 }
 
 void write_task(JsonWriter& out, const ClaimedTask& task) {

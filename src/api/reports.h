@@ -14,8 +14,9 @@ namespace flowfabric::api {
 using ReportAnswer = std::function<void(Result<std::string> ok)>;
 
 // Reads the report (throws a Refusal or an Error) and gives it to the engine. `op`: of the path, if it is not
-// in the report.
-void send_report(Engine& engine, const Fields& report, std::string_view op, ReportAnswer answer);
+// in the report. `in_order_with`: see Engine::post.
+void send_report(Engine& engine, const Fields& report, std::string_view op, ReportAnswer answer,
+                 const std::optional<ExecutionId>& in_order_with = std::nullopt);
 
 // A claimed task.
 void write_task(JsonWriter& out, const ClaimedTask& task);

@@ -25,18 +25,21 @@ std::vector<Route> all_routes() {
   return all;
 }
 
-bool is_open_to_all(std::string_view path) {
-  return path == "/healthz" || path == "/metrics" || path == "/livez" || path == "/readyz";
+bool is_health(std::string_view path) {
+  return path == "/healthz" || path == "/livez" || path == "/readyz";
 }
 
-// Takes the same time wherever they differ.
-bool equal_in_constant_time(std::string_view given, std::string_view wanted) {
-  if (given.size() != wanted.size()) return false;
-  unsigned difference = 0;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    difference |= static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(wanted[i]);
-  }
-  return difference == 0;
+// Asked for by machines, every few seconds.
+bool is_probe(std::string_view path) {
+  return is_health(path) || path == "/metrics";
+}
+
+bool is_admin(std::string_view path) {
+  return path.starts_with("/v1/admin/");
+}
+
+bool changes_something(std::string_view method) {
+  return method != "GET" && method != "HEAD";
 }
 
 bool says_json(const http::Request& head) {
@@ -100,10 +103,11 @@ Api::Api(Engine& engine, Options options) : services_(engine, std::move(options)
 void Api::add_cors(const http::Request& head, http::Response& response, bool preflight) const {
   if (head.path == "/metrics") return;
   const auto& origins = services_.options.cors_origins;
+  if (origins.empty()) return;
   response.headers.emplace_back("vary",
                                 "origin, access-control-request-method, access-control-request-headers");
   const bool any = std::find(origins.begin(), origins.end(), "*") != origins.end();
-  const bool has_token = !services_.options.token.empty();
+  const bool has_token = services_.token.is_needed();
   if (any) {
     response.headers.emplace_back("access-control-allow-origin", "*");
     response.headers.emplace_back("access-control-expose-headers", "*");
@@ -114,10 +118,10 @@ void Api::add_cors(const http::Request& head, http::Response& response, bool pre
     return;
   }
   const auto* origin = head.header("origin");
-  if (!origin || std::find(origins.begin(), origins.end(), *origin) == origins.end()) return;
+  if (!origin || !is_listed(origins, *origin)) return;
   response.headers.emplace_back("access-control-allow-origin", *origin);
   if (!preflight) return;
-  response.headers.emplace_back("access-control-allow-methods", "GET,POST,PUT");
+  response.headers.emplace_back("access-control-allow-methods", "GET,POST,PUT,DELETE");
   response.headers.emplace_back("access-control-allow-headers",
                                 has_token ? "content-type,authorization" : "content-type");
 }
@@ -131,8 +135,40 @@ http::Response Api::finish(const http::Request& head, http::Response response,
   if ((response.status == 429 || response.status == 503) && !header_of(response, "retry-after")) {
     response.headers.emplace_back("retry-after", "1");
   }
+  if (response.status == 401) response.headers.emplace_back("www-authenticate", "Bearer");
+  if (services_.options.speaks_tls) {
+    response.headers.emplace_back("strict-transport-security", "max-age=31536000");
+  }
   add_cors(head, response, false);
   return response;
+}
+
+http::Response Api::refused(const http::Request& head, const Refusal& refusal) const {
+  const auto request_id = request_id_of(head);
+  return finish(head, json_response(refusal.status, error_body(refusal, request_id)), request_id);
+}
+
+// The server's token, or a reason why none is needed.
+bool Api::may_enter(const http::Request& head) const {
+  const auto& options = services_.options;
+  if (!services_.token.is_needed() || is_health(head.path)) return true;
+  if (head.path == "/metrics" && options.metrics_are_open) return true;
+  return services_.token.is_in(head);
+}
+
+std::optional<Refusal> Api::refuse_entry(const http::Request& head, const Match& found) {
+  if (!services_.token.is_needed()) {
+    auto why =
+        refuse_foreign_page(head, {services_.options.loopback_names_only, services_.options.cors_origins});
+    if (why) return Refusal{403, "forbidden", "forbidden", *std::move(why)};
+  }
+  if (may_enter(head)) return std::nullopt;
+  const bool has_other_door = found.route && found.route->door == Door::waitpoint_token;
+  if (!has_other_door || services_.options.outside_signals_per_minute == 0) return unauthorized();
+  if (services_.outside_signals.take(head.peer)) return std::nullopt;
+  return Refusal{429, "resource_exhausted", "too many signals without the server's token",
+                 "This address has sent too many: wait before the next one, or send the server's token.",
+                 true};
 }
 
 std::optional<http::Response> Api::check(const http::Request& head, const Match& found) const {
@@ -140,21 +176,6 @@ std::optional<http::Response> Api::check(const http::Request& head, const Match&
     http::Response preflight;
     add_cors(head, preflight, true);
     return preflight;
-  }
-  const auto& token = services_.options.token;
-  if (!token.empty() && !is_open_to_all(head.path)) {
-    constexpr std::string_view scheme = "Bearer ";
-    const auto* given = head.header("authorization");
-    if (!given || !given->starts_with(scheme) ||
-        !equal_in_constant_time(std::string_view(*given).substr(scheme.size()), token)) {
-      const auto request_id = request_id_of(head);
-      auto refused = json_response(
-          401, error_body(Refusal{401, "unauthorized", "unauthorized",
-                                  "Send the server's token in the header `authorization: Bearer <token>`."},
-                          request_id));
-      refused.headers.emplace_back("www-authenticate", "Bearer");
-      return finish(head, std::move(refused), request_id);
-    }
   }
   if (!found.route) {
     http::Response missing{.status = found.allowed.empty() ? 404 : 405};
@@ -164,9 +185,22 @@ std::optional<http::Response> Api::check(const http::Request& head, const Match&
   return std::nullopt;
 }
 
+http::Response Api::not_found(const http::Request& head) const {
+  return finish(head, {.status = 404}, request_id_of(head));
+}
+
+http::Handler::Admission Entrance::admit(const http::Request& head) {
+  const bool is_administration = is_probe(head.path) || is_admin(head.path);
+  if (is_administration != (to_ == To::administration)) return {.refusal = api_.not_found(head)};
+  return api_.admit(head);
+}
+
 http::Handler::Admission Api::admit(const http::Request& head) {
   const auto found = match(head.method, head.path);
-  if (auto refused = check(head, found)) return {.refusal = std::move(refused)};
+  if (head.method != "OPTIONS") {
+    if (const auto refusal = refuse_entry(head, found)) return {.refusal = refused(head, *refusal)};
+  }
+  if (auto answer = check(head, found)) return {.refusal = std::move(answer)};
   return {.max_body = services_.options.max_body.*found.route->max_body};
 }
 
@@ -202,7 +236,11 @@ http::Response Api::refuse(http::Malformed why, const http::Request* head) {
 void Api::handle(std::shared_ptr<http::Exchange> exchange, std::function<void(http::Response)> answer) {
   const auto found = match(exchange->request.method, exchange->request.path);
   // The edge has asked `admit` before; whoever calls directly may not have.
-  if (auto refused = check(exchange->request, found)) return answer(*std::move(refused));
+  if (auto answered = check(exchange->request, found)) return answer(*std::move(answered));
+  const bool is_outsider = !may_enter(exchange->request);
+  if (is_outsider && found.route->door == Door::server_token) {
+    return answer(refused(exchange->request, unauthorized()));
+  }
   auto request_id = request_id_of(exchange->request);
   const auto span = begin_span(exchange->request);
   const auto callers = trace_of(exchange->request);
@@ -213,6 +251,7 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange, std::function<void(ht
         answer(finish(exchange->request, std::move(response), request_id));
       });
   call->request_id = std::move(request_id);
+  call->is_outsider = is_outsider;
   if (callers)
     call->trace_context = callers->to_string();
   else if (span)
@@ -220,17 +259,20 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange, std::function<void(ht
   call->guard([&] {
     for (const auto part : found.open) {
       auto decoded = percent_decode(part);
-      if (!decoded) refuse_input("the path is not valid percent-encoding of UTF-8");
+      if (!decoded) refuse_input("the path is not valid percent-encoding of UTF-8", kEncodingAdvice);
       call->segments.push_back(*std::move(decoded));
     }
     call->query = Query(exchange->request.query);
     const bool wants_body = found.route->body == Body::json ||
                             (found.route->body == Body::json_if_any && !exchange->request.body.empty());
+    // Pages of strangers can send other types without asking first; so nothing is changed for them, either.
+    const bool is_typed = exchange->request.header("content-type") != nullptr;
+    const bool must_be_json = wants_body || (is_typed && changes_something(exchange->request.method));
+    if (must_be_json && !says_json(exchange->request)) {
+      throw Refusal{415, "invalid_input", "invalid JSON: Unsupported Media Type",
+                    "Send the header `content-type: application/json`."};
+    }
     if (wants_body) {
-      if (!says_json(exchange->request)) {
-        throw Refusal{415, "invalid_input", "invalid JSON: Unsupported Media Type",
-                      "Send the header `content-type: application/json`."};
-      }
       auto parsed = Json::parse(exchange->request.body);
       if (!parsed) throw Refusal{400, "invalid_input", "invalid JSON: Bad Request", parsed.error()};
       call->body = *std::move(parsed);
@@ -243,7 +285,7 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange, std::function<void(ht
 
 // Absent: nobody records spans, or not of this.
 std::optional<TraceContext> Api::begin_span(const http::Request& head) const {
-  if (!services_.options.tracer || is_open_to_all(head.path)) return std::nullopt;
+  if (!services_.options.tracer || is_probe(head.path)) return std::nullopt;
   const auto callers = trace_of(head);
   return TraceContext{.trace_id = callers ? callers->trace_id : new_trace_id(),
                       .span_id = new_span_id(),
@@ -278,7 +320,26 @@ void Api::trace(const http::Request& head, const http::Response& response, std::
   services_.options.tracer->add(std::move(span));
 }
 
+// Refused logins, and everything that is asked of the administration.
+void Api::audit(const http::Request& head, const http::Response& response) const {
+  const bool was_refused = response.status == 401 || response.status == 403;
+  if (!services_.options.audit_log || !(was_refused || is_admin(head.path))) return;
+  const auto* request_id = header_of(response, "x-request-id");
+  JsonWriter out;
+  out.object()
+      .field("log", "audit")
+      .field("event", was_refused ? "login_refused" : "admin_request")
+      .field("method", head.method)
+      .field("path", head.path)
+      .field("status", response.status)
+      .field("peer", head.peer)
+      .field("request_id", request_id ? std::string_view(*request_id) : std::string_view())
+      .end();
+  services_.options.audit_log(out.take());
+}
+
 void Api::answered(const http::Request& head, const http::Response& response, double seconds) {
+  audit(head, response);
   if (head.path == "/metrics" || head.method == "OPTIONS") return;
   const auto found = match(head.method, head.path);
   services_.metrics.count_request(

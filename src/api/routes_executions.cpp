@@ -70,7 +70,8 @@ void create_many(const CallPtr& call) {
   };
   const bool all_refused = request.executions.empty() && given.size() > 0 && given.size() <= 1000;
   if (all_refused) return answer(*call, {});
-  if (given.size() > 1000) refuse_input("executions: submit 1 to 1000 in one call");
+  if (given.size() > 1000)
+    refuse_input("executions: submit 1 to 1000 in one call", "Make several calls of it.");
   call->run_long(std::move(request), answer);
 }
 
@@ -151,10 +152,15 @@ void read_snapshot(const CallPtr& call) {
         .field("last_transition_at", execution.last_transition_at)
         .field("last_mutation_at", execution.last_mutation_at);
     write_text_or_null(out, "failure_reason", execution.failure_reason);
+    write_text_or_null(out, "last_failure_message", execution.last_failure_message);
     write_text_or_null(out, "cancellation_reason", execution.cancellation_reason);
     write_text_or_null(out, "cancelled_by", execution.cancelled_by);
     out.field("progress_percent", execution.progress_percent);
     write_text_or_null(out, "progress_message", execution.progress_message);
+    out.field("budget_ids", execution.budget_ids)
+        .field("quota_policy_id", execution.quota_policy_id)
+        .field("last_capability_mismatch_at", execution.last_capability_mismatch_at)
+        .field("last_hmac_validation_failed_at", execution.last_hmac_validation_failed_at);
     self.reply(200, out.end().take());
   });
 }
@@ -183,7 +189,10 @@ void read_result(const CallPtr& call) {
   const auto id = id_of(call);
   call->missing = "execution result not found: " + id.to_string();
   call->read(ReadState{id}, [id](Call& self, PublicState state) {
-    if (state != PublicState::completed) return self.reply(Error{ErrorCode::execution_not_found, "", ""});
+    if (state != PublicState::completed) {
+      return self.reply(Error{ErrorCode::execution_not_found, "",
+                              "Only a completed execution has a result: wait for its end with GET …/wait."});
+    }
     auto result = self.engine().call(ReadResult{id});
     if (!result) return self.reply(result.error());
     self.reply(http::Response{.content_type = "application/octet-stream", .body = result->value_or("")});
@@ -298,7 +307,7 @@ void list(const CallPtr& call) {
   request.filter = read_filter(query);
   if (const auto order = query.text("order")) {
     const auto known = enum_from_name<ListOrder>(*order);
-    if (!known) refuse_input("query parameter order must be newest or oldest");
+    if (!known) refuse_input("query parameter order must be newest or oldest", kOrderAdvice);
     request.order = *known;
   }
   request.limit = read_limit(query, 50, 1, 1000);
@@ -322,14 +331,16 @@ void cancel(const CallPtr& call) {
   request.reason = fields.text("reason");
   if (const auto source = fields.find_any("source")) {
     request.source = fields.text("source");
-    if (request.source.empty()) refuse_input("source must not be empty");
+    if (request.source.empty())
+      refuse_input("source must not be empty", "Say who cancels it, or leave source out.");
   }
   request.fence = {.lease_id = fields.maybe_id<LeaseId>("lease_id"),
                    .lease_epoch = fields.maybe_number<std::int64_t>("lease_epoch"),
                    .attempt_id = fields.maybe_id<AttemptId>("attempt_id")};
   fields.maybe_number<std::int64_t>("now");
   const auto id = id_of(call);
-  if (named && request.execution_id != id) refuse_input("path execution_id does not match body execution_id");
+  if (named && request.execution_id != id)
+    refuse_input("path execution_id does not match body execution_id", kPathAdvice);
   request.execution_id = id;
   call->run(std::move(request), [](Call& self, const Cancelled& cancelled) {
     JsonWriter out;

@@ -15,7 +15,7 @@ FlowId id_of(const CallPtr& call) {
 // The flow of the path; the body must name the same, if it names one.
 FlowId id_of(const CallPtr& call, const std::optional<FlowId>& named) {
   const auto id = id_of(call);
-  if (named && *named != id) refuse_input("path flow_id does not match body flow_id");
+  if (named && *named != id) refuse_input("path flow_id does not match body flow_id", kPathAdvice);
   return id;
 }
 
@@ -149,6 +149,7 @@ void cancel(const CallPtr& call) {
   fields.maybe_number<std::int64_t>("now");
   request.wait = wait == "true" || wait == "1";
   request.wait_ms = wait_ms;
+  request.partial_when_late = true;
   request.flow_id = id_of(call, named);
   call->run(std::move(request), [policy](Call& self, const FlowCancellation& cancelled) {
     reply_cancellation(self, cancelled, policy);
@@ -293,12 +294,14 @@ FlowFilter read_flow_filter(const Query& query) {
   FlowFilter filter{.namespace_ = query.text("namespace"), .flow_kind = query.text("kind")};
   for (const auto& word : query.all("state")) {
     const auto state = enum_from_name<FlowState>(word);
-    if (!state) refuse_input("query parameter state: no flow is ever " + word);
+    if (!state)
+      refuse_input("query parameter state: no flow is ever " + word,
+                   "Give open, completed, failed or cancelled.");
     filter.states.push_back(*state);
   }
   for (const auto& word : query.all("tag")) {
     const auto equals = word.find('=');
-    if (equals == std::string::npos) refuse_input("query parameter tag must be key=value");
+    if (equals == std::string::npos) refuse_input("query parameter tag must be key=value", kTagAdvice);
     filter.tags.insert_or_assign(word.substr(0, equals), word.substr(equals + 1));
   }
   filter.created_after = query.number<std::int64_t>("created_after");
@@ -328,7 +331,7 @@ void list(const CallPtr& call) {
   ListFlows request{.filter = read_flow_filter(query)};
   if (const auto order = query.text("order")) {
     const auto known = enum_from_name<ListOrder>(*order);
-    if (!known) refuse_input("query parameter order must be newest or oldest");
+    if (!known) refuse_input("query parameter order must be newest or oldest", kOrderAdvice);
     request.order = *known;
   }
   request.limit = read_limit(query, 50, 1, 1000);
@@ -413,7 +416,7 @@ void describe_edge(const CallPtr& call) {
 void list_edges(const CallPtr& call) {
   const auto direction = call->query.text("direction").value_or("outgoing");
   if (direction != "outgoing" && direction != "incoming") {
-    refuse_input("query parameter direction must be outgoing or incoming");
+    refuse_input("query parameter direction must be outgoing or incoming", "Give one of them.");
   }
   ListEdges request{.execution_id = path_id<ExecutionId>("execution_id", call->segments[0])};
   if (direction == "incoming") request.direction = ListEdges::Direction::incoming;

@@ -46,6 +46,27 @@ void unblock(const CallPtr& call) {
             reply_change);
 }
 
+// ---- members of flows -------------------------------------------------------------------------------------
+
+void evaluate_eligibility(const CallPtr& call) {
+  const auto id = id_of(call);
+  call->read(EvaluateFlowEligibility{id}, [id](Call& self, FlowEligibility eligibility) {
+    if (eligibility == FlowEligibility::not_found) {
+      return self.reply(
+          Error{ErrorCode::execution_not_found, id.to_string(),
+                "No such execution: check the id; it may have been removed after its retention."});
+    }
+    JsonWriter out;
+    out.object().key("Status").object();
+    write_word(out, "status", eligibility);
+    self.reply(200, out.end().end().take());
+  });
+}
+
+void promote(const CallPtr& call) {
+  call->run(PromoteBlocked{id_of(call)}, reply_change);
+}
+
 // ---- the whole store --------------------------------------------------------------------------------------
 
 // What a first page shows. Executions are not counted for it: their numbers are kept.
@@ -167,6 +188,10 @@ constexpr Route kRoutes[] = {
     {"POST", "/v1/executions/{id}/release", "release_execution", Body::ignored, kSmallBody, release},
     {"POST", "/v1/executions/{id}/block", "block_execution", Body::json, kSmallBody, block},
     {"POST", "/v1/executions/{id}/unblock", "unblock_execution", Body::json, kSmallBody, unblock},
+    {"GET", "/v1/executions/{id}/flow-eligibility", "evaluate_flow_eligibility", Body::none, kSmallBody,
+     evaluate_eligibility},
+    {"POST", "/v1/executions/{id}/promote", "promote_blocked_to_eligible", Body::ignored, kSmallBody,
+     promote},
     {"GET", "/v1/overview", "read_overview", Body::none, kSmallBody, overview},
     {"POST", "/v1/admin/check", "check_store", Body::json_if_any, kSmallBody, check_store},
     {"POST", "/v1/operations", "start_bulk_operation", Body::json, kSmallBody, start_operation},

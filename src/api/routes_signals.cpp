@@ -1,7 +1,10 @@
 // Suspension: waitpoints and their tokens, signals, what is suspended, and the secrets that sign tokens.
 #include <fmt/format.h>
 
+#include <atomic>
 #include <charconv>
+#include <chrono>
+#include <future>
 
 #include "api/routes.h"
 #include "api/shapes.h"
@@ -75,6 +78,21 @@ void reply_delivery(Call& self, const SignalDelivered& delivered) {
   self.reply(200, out.end().end().take());
 }
 
+// Somebody without a genuine token is told nothing of what there is.
+bool is_before_token(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::execution_not_found:
+    case ErrorCode::invalid_token:
+    case ErrorCode::missing_token:
+    case ErrorCode::token_expired:
+    case ErrorCode::hmac_secret_not_initialized:
+    case ErrorCode::invalid_secret:
+      return true;
+    default:
+      return error_info(code).kind == ErrorKind::not_found;
+  }
+}
+
 void deliver(const CallPtr& call) {
   const auto fields = call->fields();
   const auto named = fields.maybe_id<ExecutionId>("execution_id");
@@ -108,8 +126,13 @@ void deliver(const CallPtr& call) {
   fields.maybe_number<std::int64_t>("now");
   request.execution_id = id_of(call);
   if (named && *named != request.execution_id)
-    refuse_input("path execution_id does not match body execution_id");
-  call->run(std::move(request), reply_delivery);
+    refuse_input("path execution_id does not match body execution_id", kPathAdvice);
+  if (!call->is_outsider) return call->run(std::move(request), reply_delivery);
+  call->engine().post(std::move(request), [self = call](Result<SignalDelivered> delivered) {
+    if (!delivered && is_before_token(delivered.error().code)) return self->reply(unauthorized());
+    if (!delivered) return self->reply(delivered.error());
+    reply_delivery(*self, *delivered);
+  });
 }
 
 // An operator's word, without a token. By convention `approved` or `rejected`.
@@ -176,13 +199,14 @@ void read_suspension(const CallPtr& call) {
 // "<when it was suspended>:<execution id>": what is listed next does not depend on what becomes of that one.
 void read_cursor(const std::string& cursor, ListSuspended& request) {
   const auto colon = cursor.find(':');
-  if (colon == std::string::npos) refuse_input("cursor: not one of this list");
+  if (colon == std::string::npos) refuse_input("cursor: not one of this list", kCursorAdvice);
   const auto* const end = cursor.data() + colon;
   std::int64_t suspended_at = 0;
   const auto [last, failure] = std::from_chars(cursor.data(), end, suspended_at);
   request.cursor = ExecutionId::parse(cursor.substr(colon + 1));
   request.cursor_suspended_at_ms = suspended_at;
-  if (failure != std::errc() || last != end || !request.cursor) refuse_input("cursor: not one of this list");
+  if (failure != std::errc() || last != end || !request.cursor)
+    refuse_input("cursor: not one of this list", kCursorAdvice);
 }
 
 void list_suspensions(const CallPtr& call) {
@@ -230,31 +254,71 @@ void resume(const CallPtr& call) {
 
 // ---- secrets ----------------------------------------------------------------------------------------------
 
-// There is one keystore, which is partition 0 to who counts them.
-void audit(Services& services, const std::string& kid, const Result<SecretRotated>& rotated) {
+void audit(Services& services, const std::function<void(JsonWriter&)>& write) {
   if (!services.options.audit_log) return;
   JsonWriter out;
-  out.object().field("log", "audit");
-  if (rotated) {
-    out.field("event", "waitpoint_hmac_rotation_complete")
-        .field("new_kid", kid)
-        .field("total_partitions", 1)
-        .field("rotated", 1)
-        .field("failed_count", 0);
-  } else {
-    out.field("event", "waitpoint_hmac_rotation_failed")
-        .field("new_kid", kid)
-        .field("partition", 0)
-        .field("err", error_name(rotated.error().code));
-  }
+  write(out.object().field("log", "audit"));
   services.options.audit_log(out.end().take());
+}
+
+// There is one keystore, which is partition 0 to who counts them.
+void audit(Services& services, const std::string& kid, const Result<SecretRotated>& rotated) {
+  audit(services, [&](JsonWriter& out) {
+    if (rotated) {
+      out.field("event", "waitpoint_hmac_rotation_complete")
+          .field("new_kid", kid)
+          .field("total_partitions", 1)
+          .field("rotated", 1)
+          .field("failed_count", 0);
+    } else {
+      out.field("event", "waitpoint_hmac_rotation_failed")
+          .field("new_kid", kid)
+          .field("partition", 0)
+          .field("err", error_name(rotated.error().code));
+    }
+  });
+}
+
+// It goes on all the same, and what becomes of it is audited when that is known.
+void reply_too_late(Call& self, const std::string& kid) {
+  const auto seconds =
+      std::chrono::ceil<std::chrono::seconds>(self.services.options.rotation_timeout).count();
+  audit(self.services, [&](JsonWriter& out) {
+    out.field("event", "waitpoint_hmac_rotation_timeout_http_504")
+        .field("new_kid", kid)
+        .field("timeout_s", static_cast<std::int64_t>(seconds));
+  });
+  self.reply(Refusal{.status = 504,
+                     .code = "timeout",
+                     .error = "timeout: rotate_waitpoint_secret",
+                     .detail = fmt::format("It has taken longer than {} seconds, and may yet take effect: "
+                                           "repeat the call, which is safe.",
+                                           seconds),
+                     .retryable = true});
+}
+
+// Told once, by whoever ends first: the engine with its answer, or the time.
+struct Rotation {
+  std::promise<void> ended{};
+  std::atomic<bool> is_answered{false};
+};
+
+void reply_rotated(Call& self, const std::string& kid, const Result<SecretRotated>& rotated) {
+  // The engine did not come to it in time.
+  if (!rotated && rotated.error().code == ErrorCode::timeout) return reply_too_late(self, kid);
+  if (!rotated) return self.reply(rotated.error());
+  JsonWriter out;
+  out.object().field("rotated", 1).key("failed").array().end().field("new_kid", rotated->new_kid).end();
+  self.reply(200, out.take());
 }
 
 void rotate(const CallPtr& call) {
   const auto fields = call->fields();
-  RotateWaitpointSecret request{.new_kid = fields.text("new_kid"),
-                                .new_secret_hex = fields.text("new_secret_hex"),
-                                .grace_ms = call->services.options.secret_grace_ms};
+  RotateWaitpointSecret request{
+      .new_kid = fields.text("new_kid"),
+      .new_secret_hex = fields.text("new_secret_hex"),
+      .grace_ms =
+          fields.maybe_number<std::int64_t>("grace_ms").value_or(call->services.options.secret_grace_ms)};
   if (call->services.rotating.exchange(true)) {
     throw Refusal{.status = 429,
                   .code = "resource_exhausted",
@@ -264,14 +328,43 @@ void rotate(const CallPtr& call) {
   }
   // Something else may have been put there by mistake, and is nothing for a log.
   auto kid = is_kid(request.new_kid) ? request.new_kid : "<malformed>";
-  call->engine().post(std::move(request), [self = call, kid](Result<SecretRotated> rotated) {
+  auto rotation = std::make_shared<Rotation>();
+  const auto until = std::chrono::steady_clock::now() + call->services.options.rotation_timeout;
+  call->engine().post(std::move(request), [self = call, kid, rotation](Result<SecretRotated> rotated) {
     audit(self->services, kid, rotated);
     self->services.rotating = false;
-    if (!rotated) return self->reply(rotated.error());
-    JsonWriter out;
-    out.object().field("rotated", 1).key("failed").array().end().field("new_kid", rotated->new_kid).end();
-    self->reply(200, out.take());
+    if (!rotation->is_answered.exchange(true)) reply_rotated(*self, kid, rotated);
+    rotation->ended.set_value();
   });
+  // One rotation at a time: one thread at most waits.
+  call->services.readers.run([self = call, kid, rotation, until] {
+    rotation->ended.get_future().wait_until(until);
+    if (!rotation->is_answered.exchange(true)) reply_too_late(*self, kid);
+  });
+}
+
+void list_kids(const CallPtr& call) {
+  call->read(ListWaitpointKids{}, [](Call& self, const WaitpointKids& kids) {
+    JsonWriter out;
+    out.object().field("current_kid", kids.current_kid).key("verifying").array();
+    for (const auto& each : kids.verifying) {
+      out.object().field("kid", each.kid).field("expires_at_ms", each.expires_at_ms).end();
+    }
+    self.reply(200, out.end().end().take());
+  });
+}
+
+// ---- what a resumed attempt was sent ----------------------------------------------------------------------
+
+void observe_signals(const CallPtr& call) {
+  const auto attempt = attempt_of(call);
+  call->read(ObserveSignals{.execution_id = id_of(call), .attempt_index = attempt},
+             [](Call& self, const std::vector<ResumeSignal>& signals) {
+               JsonWriter out;
+               out.object().key("signals").array();
+               for (const auto& signal : signals) write_resume_signal(out, signal);
+               self.reply(200, out.end().end().take());
+             });
 }
 
 constexpr Route kRoutes[] = {
@@ -279,14 +372,18 @@ constexpr Route kRoutes[] = {
      list_waitpoints},
     {"GET", "/v1/executions/{id}/waitpoints/{waitpoint_id}/token", "read_waitpoint_token", Body::none,
      kSmallBody, read_token},
-    {"POST", "/v1/executions/{id}/signal", "deliver_signal", Body::json, kMediumBody, deliver},
+    {"POST", "/v1/executions/{id}/signal", "deliver_signal", Body::json, kMediumBody, deliver,
+     Door::waitpoint_token},
     {"POST", "/v1/executions/{id}/approve", "deliver_approval_signal", Body::json, kSmallBody, approve},
     {"POST", "/v1/executions/{id}/waitpoints/{waitpoint_id}/close", "close_waitpoint", Body::json_if_any,
      kSmallBody, close_waitpoint},
     {"GET", "/v1/executions/{id}/suspension", "describe_suspension", Body::none, kSmallBody, read_suspension},
     {"GET", "/v1/suspensions", "list_suspensions", Body::none, kSmallBody, list_suspensions},
     {"POST", "/v1/executions/{id}/resume", "resume_execution", Body::json_if_any, kSmallBody, resume},
+    {"GET", "/v1/executions/{id}/attempts/{idx}/signals", "observe_signals", Body::none, kSmallBody,
+     observe_signals},
     {"POST", "/v1/admin/rotate-waitpoint-secret", "rotate_waitpoint_secret", Body::json, kSmallBody, rotate},
+    {"GET", "/v1/admin/waitpoint-kids", "list_waitpoint_hmac_kids", Body::none, kSmallBody, list_kids},
 };
 
 }  // namespace

@@ -1,8 +1,6 @@
 // What attempts say and what has happened: pages, tails, and live streams.
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "api/live.h"
 #include "api/routes.h"
 #include "api/shapes.h"
@@ -13,16 +11,6 @@ namespace {
 
 constexpr std::uint32_t kMaxFrames = 1000;
 constexpr std::int64_t kMaxBlockMs = 30'000;
-
-std::uint32_t attempt_of(const CallPtr& call) {
-  const auto& text = call->segments[1];
-  std::uint32_t index{};
-  const auto end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data(), end, index);
-  if (error != std::errc{} || last != end)
-    refuse_input("the attempt index in the path must be a whole number");
-  return index;
-}
 
 ExecutionId id_of(const CallPtr& call) {
   return path_id<ExecutionId>("execution_id", call->segments[0]);
@@ -41,7 +29,9 @@ FrameVisibility visibility_of(const Query& query) {
   const auto given = query.text("visibility");
   if (!given) return FrameVisibility::all;
   const auto known = enum_from_name<FrameVisibility>(*given);
-  if (!known) refuse_input("query parameter visibility must be all or exclude_best_effort");
+  if (!known)
+    refuse_input("query parameter visibility must be all or exclude_best_effort",
+                 "Give one of them, or none for all.");
   return *known;
 }
 
@@ -79,7 +69,7 @@ void tail_stream(const CallPtr& call) {
   request.after = query.text("after").value_or("0-0");
   request.block_ms = query.number<std::int64_t>("block_ms").value_or(0);
   if (request.block_ms < 0 || request.block_ms > kMaxBlockMs) {
-    refuse_input("query parameter block_ms must be between 0 and 30000");
+    refuse_input("query parameter block_ms must be between 0 and 30000", "Wait for less, and ask again.");
   }
   request.count = read_limit(query, 50, 1, kMaxFrames);
   request.visibility = visibility_of(query);
@@ -115,7 +105,9 @@ void follow_stream(const CallPtr& call) {
   TailStream from{.execution_id = {}, .attempt_index = attempt_of(call)};
   from.visibility = visibility_of(call->query);
   from.after = resume_point(call).value_or("0-0");
-  if (!FrameId::parse(from.after)) refuse_input("the cursor to resume from is not the id of a frame");
+  if (!FrameId::parse(from.after))
+    refuse_input("the cursor to resume from is not the id of a frame",
+                 "Give the id of the last frame that you have seen, or none for all.");
   from.execution_id = id_of(call);
   auto permit = permit_for(call, call->services.live_streams, "live_streams");
   call->reply(live(std::make_shared<LiveFrames>(call->engine(), std::move(from), std::move(permit))));
@@ -126,7 +118,8 @@ std::vector<EventFamily> families_of(const Query& query) {
   for (const auto& kind : query.all("kind")) {
     const auto family = family_of(kind);
     if (!family) {
-      refuse_input("query parameter kind must be lease, completion, signal, operator, tags or worker");
+      refuse_input("query parameter kind must be lease, completion, signal, operator, tags or worker",
+                   "Repeat kind for several, or leave it out for all.");
     }
     families.push_back(*family);
   }
@@ -142,7 +135,7 @@ EventFilter event_filter_of(const Query& query) {
   filter.types = query.all("name");
   if (const auto tag = query.text("tag")) {
     const auto equals = tag->find('=');
-    if (equals == std::string::npos) refuse_input("query parameter tag must be key=value");
+    if (equals == std::string::npos) refuse_input("query parameter tag must be key=value", kTagAdvice);
     filter.tag = {tag->substr(0, equals), tag->substr(equals + 1)};
   }
   return filter;
@@ -150,7 +143,8 @@ EventFilter event_filter_of(const Query& query) {
 
 bool follows(const Query& query) {
   const auto word = query.text("follow").value_or("true");
-  if (word != "true" && word != "false") refuse_input("query parameter follow must be true or false");
+  if (word != "true" && word != "false")
+    refuse_input("query parameter follow must be true or false", "false ends with the newest event.");
   return word == "true";
 }
 
@@ -179,7 +173,7 @@ void read_output(const CallPtr& call) {
   request.cursor = query.text("cursor").value_or("");
   const auto attempts = query.text("attempts").value_or("all");
   if (attempts != "all" && attempts != "latest")
-    refuse_input("query parameter attempts must be all or latest");
+    refuse_input("query parameter attempts must be all or latest", "Give one of them, or none for all.");
   request.latest_attempt_only = attempts == "latest";
   request.count = read_limit(query, 100, 1, kMaxFrames);
   request.visibility = visibility_of(query);

@@ -55,7 +55,8 @@ struct Check {
 std::string problem_of_clock(const EngineStats& stats) {
   if (!stats.clock_is_stalled) return "";
   return "The clock has not finished a look for " + std::to_string(stats.since_clock_look_ms / 1000) +
-         " seconds: what is due does not happen here.";
+         " seconds: what is due does not happen here." +
+         (stats.clock_trouble.empty() ? "" : " " + stats.clock_trouble);
 }
 
 std::vector<Check> check_all(Call& call) {

@@ -49,7 +49,8 @@ struct GrantedClaims {
 };
 
 void claim_granted(const CallPtr& call, const ClaimTasks& claim, JsonView grants) {
-  if (grants.size() < 1 || grants.size() > kMaxGrants) refuse_input("grants: give 1 to 256");
+  if (grants.size() < 1 || grants.size() > kMaxGrants)
+    refuse_input("grants: give 1 to 256", "Make several calls of it.");
   std::vector<ClaimGranted> requests;
   for (const auto item : grants) {
     const Fields fields(item, fmt::format("grants[{}]", requests.size()));
@@ -117,23 +118,44 @@ std::string refused(const std::string& body) {
   return R"({"error":)" + body + "}";
 }
 
+// What is spent is counted by the budget's committer, which knows nothing of the order in which an
+// execution's own reports come. So if any report is about spending, all of the request run as if they were
+// about the execution of the first.
+std::optional<ExecutionId> common_order(JsonView reports) {
+  if (reports.size() < 2) return std::nullopt;
+  bool has_usage = false;
+  std::optional<ExecutionId> first;
+  for (const auto report : reports) {
+    if (report.kind() != JsonView::Kind::object) continue;
+    for (const auto member : report) {
+      if (member.kind() != JsonView::Kind::string) continue;
+      if (member.key() == "op") has_usage = has_usage || member.text() == "usage";
+      if (member.key() == "execution_id" && !first) first = ExecutionId::parse(std::string(member.text()));
+    }
+  }
+  return has_usage ? first : std::nullopt;
+}
+
 // Each on its own, in order. What is wrong with one does not keep the others from being applied.
 void report_many(const CallPtr& call) {
   const auto given = call->fields().array("reports");
-  if (given.size() < 1 || given.size() > kMaxReports) refuse_input("reports: give 1 to 256");
+  if (given.size() < 1 || given.size() > kMaxReports)
+    refuse_input("reports: give 1 to 256", "Make several calls of it.");
   auto reports = std::make_shared<Reports>();
   reports->call = call;
   reports->results.resize(given.size());
   reports->missing = given.size();
+  const auto order = common_order(given);
   std::size_t place = 0;
   for (const auto item : given) {
     const auto i = place++;
     try {
       const Fields fields(item, fmt::format("reports[{}]", i));
-      send_report(call->engine(), fields, "", [reports, i](Result<std::string> ok) {
+      const auto answer = [reports, i](Result<std::string> ok) {
         reports->answer(i, ok ? R"({"ok":)" + *ok + "}"
                               : refused(error_body(ok.error(), reports->call->request_id, true)));
-      });
+      };
+      send_report(call->engine(), fields, "", answer, order);
     } catch (const Refusal& refusal) {
       reports->answer(i, refused(error_body(refusal, call->request_id, true)));
     } catch (const Error& error) {
@@ -231,7 +253,7 @@ void issue_reclaim_grant(const CallPtr& call) {
   request.terms.admission_summary = fields.text_or("admission_summary", "");
   request.execution_id = path_id<ExecutionId>("execution_id", call->segments[0]);
   check_grant(request.terms, lane);
-  if (lane.empty()) refuse_input("lane_id must not be empty");
+  if (lane.empty()) refuse_input("lane_id must not be empty", "Name the lane that the execution waits on.");
   const auto id = request.execution_id;
   call->run(std::move(request), [id](Call& self, const ReclaimAnswer& answer) {
     JsonWriter out;

@@ -101,8 +101,9 @@ std::uint32_t read_limit(const Query& query, std::uint32_t otherwise, std::uint3
                          std::uint32_t most) {
   const auto limit = query.number<std::uint32_t>("limit").value_or(otherwise);
   if (limit < least || limit > most) {
-    refuse_input("query parameter limit must be between " + std::to_string(least) + " and " +
-                 std::to_string(most));
+    refuse_input(
+        "query parameter limit must be between " + std::to_string(least) + " and " + std::to_string(most),
+        "Ask for fewer, and go on with the cursor.");
   }
   return limit;
 }

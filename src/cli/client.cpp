@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "store/store.h"
+
 namespace flowfabric::cli {
 
 using api::JsonView;
@@ -39,8 +41,8 @@ int exit_code_of(int status) {
   return status == 502 || status == 503 || status == 504 ? kUnreachable : kRefused;
 }
 
-// In the words of the server's error, as far as they are for people.
-[[noreturn]] void fail_as_told(int status, const std::string& body) {
+// In the words of the server's error, as far as they are for people. `store` is where it was asked.
+[[noreturn]] void fail_as_told(int status, const std::string& body, const std::string& store) {
   const auto parsed = api::Json::parse(body);
   const bool is_ours = parsed && find(parsed->root(), "code");
   if (!is_ours) {
@@ -56,6 +58,8 @@ int exit_code_of(int status) {
         "Set FF_API_TOKEN to the server's token, or FF_API_TOKEN_FILE to a file that holds it; the server "
         "does not accept the one that was sent, if any.";
   }
+  // The id may be right, and the place wrong.
+  if (status == 404) failure.advice += fmt::format(" It was looked for in {}.", store::redacted_url(store));
   // The code says it already.
   if (failure.detail.starts_with("not found: ") && !failure.advice.empty()) failure.detail.clear();
   if (failure.detail.starts_with(failure.code)) failure.detail.erase(0, failure.code.size());
@@ -91,7 +95,7 @@ bool EventReader::read(std::string_view piece, const std::function<bool(const Se
 
 // ---- calls ------------------------------------------------------------------------------------------------
 
-Client::Client(const ConnectionOptions& options, Purpose purpose) {
+Client::Client(const ConnectionOptions& options, Purpose purpose) : store_(options.store) {
   auto opened = Connection::open(options, purpose);
   if (!opened) {
     auto error = opened.error();
@@ -106,10 +110,10 @@ Client::Client(const ConnectionOptions& options, Purpose purpose) {
 Reply Client::ask(http::Request request) {
   auto answer = connection_->send(request);
   if (!answer) fail(answer.error());
-  if (answer->status < 200 || answer->status > 299) fail_as_told(answer->status, answer->body);
+  if (answer->status < 200 || answer->status > 299) fail_as_told(answer->status, answer->body, store_);
   Reply reply{.status = answer->status, .body = std::move(answer->body), .document = {}};
   auto parsed = api::Json::parse(reply.body.empty() ? "null" : reply.body);
-  if (!parsed) fail_as_told(answer->status, reply.body);
+  if (!parsed) fail_as_told(answer->status, reply.body, store_);
   reply.document = *std::move(parsed);
   return reply;
 }
@@ -138,8 +142,8 @@ void Client::follow(const std::string& path, const Parameters& query,
   const auto answer = connection_->stream({.path = path, .query = query_of(query)},
                                           [&](std::string_view piece) { return reader.read(piece, one); });
   if (!answer) fail(answer.error());
-  if (answer->status != 200) fail_as_told(answer->status, answer->body);
-  if (error) fail_as_told(error->find("_not_found\"") == std::string::npos ? 500 : 404, *error);
+  if (answer->status != 200) fail_as_told(answer->status, answer->body, store_);
+  if (error) fail_as_told(error->find("_not_found\"") == std::string::npos ? 500 : 404, *error, store_);
 }
 
 bool Client::list(const std::string& path, const std::string& plural, Parameters query, std::uint64_t most,
@@ -177,7 +181,9 @@ int run(bool as_json, const std::function<int()>& command) {
   } catch (const Failure& failure) {
     return tell(failure, as_json);
   } catch (const std::exception& problem) {
-    return tell({kRefused, "failed", problem.what(), ""}, as_json);
+    return tell({kRefused, "failed", problem.what(),
+                 "Nobody has foreseen this: please report it with the command that you gave."},
+                as_json);
   }
 }
 

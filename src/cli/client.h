@@ -63,6 +63,7 @@ class Client {
  private:
   Reply ask(http::Request request);
 
+  const std::string store_;
   std::unique_ptr<Connection> connection_;
 };
 

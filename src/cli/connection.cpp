@@ -56,6 +56,8 @@ Result<std::unique_ptr<Connection>> connect(const ConnectionOptions& options) {
   auto client = http::Client::connect(options.store, {.timeout = kAnswerTimeout,
                                                       .ca_file = options.ca_file,
                                                       .insecure = options.insecure,
+                                                      .certificate_file = options.certificate_file,
+                                                      .key_file = options.key_file,
                                                       .token = *std::move(token)});
   if (!client) return std::unexpected(client.error());
   return std::make_unique<ServerConnection>(*std::move(client));
@@ -146,6 +148,14 @@ void add_connection_options(CLI::App& command, ConnectionOptions& options) {
       ->group("Connection");
   command.add_flag("--insecure", options.insecure, "Accept any certificate of an https server")
       ->group("Connection");
+  auto* certificate = command
+                          .add_option("--client-certificate", options.certificate_file,
+                                      "Certificate, PEM, for an https server that asks for one")
+                          ->group("Connection");
+  auto* key =
+      command.add_option("--client-key", options.key_file, "Its private key, PEM")->group("Connection");
+  certificate->needs(key);
+  key->needs(certificate);
 }
 
 Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& options, Purpose purpose) {

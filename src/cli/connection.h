@@ -23,9 +23,11 @@ struct ConnectionOptions {
   std::string store{kDefaultStore};
   std::string ca_file{};
   bool insecure{false};
+  std::string certificate_file{};
+  std::string key_file{};
 };
 
-// --store, --ca-file, --insecure
+// --store, --ca-file, --insecure, --client-certificate, --client-key
 void add_connection_options(CLI::App& command, ConnectionOptions& options);
 
 class Connection {

@@ -116,12 +116,21 @@ struct WorkerOptions : CommonOptions {
 int list_workers(const WorkerOptions& options) {
   Parameters query;
   if (options.name_space) query.emplace_back("namespace", *options.name_space);
-  Table table({{"WORKER"}, {"INSTANCE"}, {"NAMESPACE"}, {"HEARTBEAT", kRight}, {"LANES"}, {"CAPABILITIES"}});
+  Table table({{"WORKER"},
+               {"INSTANCE"},
+               {"NAMESPACE"},
+               {"HEARTBEAT", kRight},
+               {"RUNS", kRight},
+               {"LANES"},
+               {"CAPABILITIES"}});
   return show_all(options, "workers", query, std::move(table), [](JsonView worker) {
-    return std::vector<std::string>{
-        text_of(worker, "worker_id"),      text_of(worker, "worker_instance_id"),
-        text_of(worker, "namespace"),      age_text(number_of(worker, "last_heartbeat_ms")),
-        joined(items_of(worker, "lanes")), joined(items_of(worker, "capabilities"))};
+    return std::vector<std::string>{text_of(worker, "worker_id"),
+                                    text_of(worker, "worker_instance_id"),
+                                    text_of(worker, "namespace"),
+                                    age_text(number_of(worker, "last_heartbeat_ms")),
+                                    text_of(worker, "leases"),
+                                    joined(items_of(worker, "lanes")),
+                                    joined(items_of(worker, "capabilities"))};
   });
 }
 

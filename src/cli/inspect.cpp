@@ -3,6 +3,7 @@
 
 #include "cli/arguments.h"
 #include "cli/output.h"
+#include "model/text.h"
 
 namespace flowfabric::cli {
 
@@ -149,6 +150,12 @@ int get(const OneOptions& options) {
 
 // ---- why --------------------------------------------------------------------------------------------------
 
+// The detail may say the time itself.
+std::string until_text(const std::string& detail, std::int64_t until) {
+  if (detail.find(time_to_text(until)) == std::string::npos) return ", until " + time_text(until);
+  return " (in " + duration_text(std::max<std::int64_t>(until - now_ms(), 0)) + ")";
+}
+
 int why(const OneOptions& options) {
   const auto path = execution_path(options.execution, "/why");
   Client client(options.connection, Purpose::look);
@@ -163,7 +170,7 @@ int why(const OneOptions& options) {
   fmt::print("{}\n", reasons.empty() ? ": it waits for nothing" : "");
   for (const auto reason : reasons) {
     std::string rest = printable(text_of(reason, "detail"));
-    if (const auto until = number_of(reason, "until")) rest += ", until " + time_text(*until);
+    if (const auto until = number_of(reason, "until")) rest += until_text(rest, *until);
     fmt::print("  {}: {}\n", text_of(reason, "code"), rest);
   }
   for (const auto worker : items_of(reply.root(), "nearest_workers")) {

@@ -1,12 +1,16 @@
 #include <fmt/core.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <system_error>
 
+#include "cli/client.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "flowfabric/version.h"
+#include "store/store.h"
 
 namespace flowfabric::cli {
 
@@ -29,18 +33,61 @@ void add_commands(CLI::App& app, Action& chosen) {
   in_group("Run", add_serve, add_demo, add_migrate, add_backup, add_doctor, add_bench, add_completion);
 }
 
-// The first word that should be a command and is none; empty: there is none.
-std::string unknown_command(const CLI::App& app, int argc, char** argv) {
-  const auto* at = &app;
-  for (int i = 1; i < argc && argv[i][0] != '-'; ++i) {
-    const auto commands = at->get_subcommands([](const CLI::App*) { return true; });
-    if (commands.empty()) return "";
-    const auto named = [&](const CLI::App* command) { return command->get_name() == argv[i]; };
-    const auto found = std::find_if(commands.begin(), commands.end(), named);
-    if (found == commands.end()) return argv[i];
-    at = *found;
+constexpr const char* kOfMostCommands = "Most commands take these; they may stand before the command, too";
+
+// What was written on the command line, with the options of most commands behind the command that they are
+// for: `flowfabric --store URL flow list` is `flowfabric flow list --store URL`.
+struct Words {
+  std::vector<std::string> in_order;
+  std::string unknown_command;  // the first word that should be a command and is none; empty: there is none
+};
+
+const CLI::App* subcommand(const CLI::App& of, const std::string& word) {
+  for (const auto* command : of.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == word) return command;
   }
-  return "";
+  return nullptr;
+}
+
+const CLI::Option* option_of_most(const CLI::App& app, const std::string& word) {
+  if (!word.starts_with("--")) return nullptr;
+  const auto* option = app.get_option_no_throw(word.substr(0, word.find('=')));
+  return option && option->get_group() == kOfMostCommands ? option : nullptr;
+}
+
+Words words_of(const CLI::App& app, const std::vector<std::string>& given) {
+  Words words;
+  std::vector<std::string> moved;
+  const auto* at = &app;
+  std::size_t i = 0;
+  for (; i < given.size(); ++i) {
+    if (const auto* command = subcommand(*at, given[i])) {
+      words.in_order.push_back(given[i]);
+      at = command;
+      continue;
+    }
+    const auto* option = option_of_most(app, given[i]);
+    if (!option) break;
+    moved.push_back(given[i]);
+    const bool has_value = option->get_items_expected_min() > 0 && given[i].find('=') == std::string::npos;
+    if (has_value && i + 1 < given.size()) moved.push_back(given[++i]);
+  }
+  const bool needs_command = !at->get_subcommands([](const CLI::App*) { return true; }).empty();
+  if (i < given.size() && needs_command && !given[i].starts_with('-')) words.unknown_command = given[i];
+  words.in_order.insert(words.in_order.end(), moved.begin(), moved.end());
+  words.in_order.insert(words.in_order.end(), given.begin() + static_cast<std::ptrdiff_t>(i), given.end());
+  return words;
+}
+
+// Command lines can be read by every user of the machine; the program has its own copies by now.
+void hide_passwords(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const auto shown = store::redacted_url(argv[i]);
+    const std::size_t size = std::strlen(argv[i]);
+    if (shown == argv[i]) continue;
+    std::memset(argv[i], 0, size);
+    std::memcpy(argv[i], shown.data(), std::min(shown.size(), size));
+  }
 }
 
 // What could not be written was not told. (With fputs: standard error may be as full as standard output.)
@@ -65,16 +112,28 @@ int run_program(int argc, char** argv) {
       "variable FF_STORE names: another server, or a store that they open directly. FF_API_TOKEN or\n"
       "FF_API_TOKEN_FILE holds the server's token. `flowfabric COMMAND --help` has examples.\n\n" +
       std::string(kExitCodes));
+  // Shown and completed here; read where they are moved to.
+  CommonOptions shown_only;
+  add_common_options(app, shown_only);
+  for (auto* option : app.get_options()) {
+    const bool is_own = option->check_name("--help") || option->check_name("--version");
+    if (!is_own) option->group(kOfMostCommands)->envname("");
+  }
   Action chosen;
   add_commands(app, chosen);
-  if (const auto word = unknown_command(app, argc, argv); !word.empty()) {
-    return tell({kUsage, "usage", word + ": no such command", "`flowfabric --help` names them all."}, false);
+  auto words = words_of(app, {argv + 1, argv + argc});
+  if (!words.unknown_command.empty()) {
+    return tell(
+        {kUsage, "usage", words.unknown_command + ": no such command", "`flowfabric --help` names them all."},
+        false);
   }
   try {
-    app.parse(argc, argv);
+    std::ranges::reverse(words.in_order);  // as the parser wants them
+    app.parse(std::move(words.in_order));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
+  hide_passwords(argc, argv);
   return run_chosen(chosen);
 }
 
@@ -83,5 +142,6 @@ int run_program(int argc, char** argv) {
 }  // namespace flowfabric::cli
 
 int main(int argc, char** argv) {
+  umask(077);  // whatever it writes is nobody else's business
   return flowfabric::cli::run_program(argc, argv);
 }

@@ -13,8 +13,10 @@ void add_serve(CLI::App& app, Action& chosen) {
   command->footer(
       "Examples:\n"
       "  flowfabric serve\n"
-      "  flowfabric serve --store postgres://user@host/database --listen 0.0.0.0:9090\n"
-      "  FF_API_TOKEN=… flowfabric serve --tls-certificate cert.pem --tls-key key.pem\n"
+      "  flowfabric serve --store postgres://user@host/database\n"
+      "  openssl rand -hex 32 > token\n"
+      "  flowfabric serve --listen 0.0.0.0:9090 --api-token-file token --tls-certificate cert.pem --tls-key "
+      "key.pem\n"
       "  flowfabric serve --print-config > flowfabric.toml\n\n" +
       server::environment_help());
   command->callback([sources, &chosen] {

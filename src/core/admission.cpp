@@ -93,11 +93,6 @@ std::optional<Refusal> find_refusal(Unit& unit, const Execution& execution, cons
   return first;
 }
 
-bool is_lost(const Execution& execution) {
-  return execution.state.lifecycle_phase == LifecyclePhase::active &&
-         execution.state.ownership_state != OwnershipState::leased;
-}
-
 // So that whatever clears the limit looks for it.
 void note_on_limit(Unit& unit, const Refusal& refusal, Context& at) {
   if (refusal.reason == BlockingReason::waiting_for_budget) {
@@ -206,6 +201,20 @@ void give_back(Unit& unit, Execution& execution, const Context& at) {
   if (held.empty()) return;
   free_slots(unit, execution.key(), split_ids<QuotaPolicyId>(held), at);
   give_back_reservations(unit, execution.key(), split_ids<BudgetId>(held, kReservation), at);
+}
+
+void fetch_to_give_back(Unit& unit, const std::vector<ExecutionId>& ids, const Context& at) {
+  std::vector<QuotaPolicyKey> policies;
+  std::vector<QuotaAdmissionKey> admissions;
+  for (const auto& id : ids) {
+    const auto* execution = unit.find<Execution>(id);
+    if (!execution) continue;
+    for (const auto& key : keys_of(split_ids<QuotaPolicyId>(execution->admitted_by), at)) {
+      policies.push_back(key);
+      admissions.push_back({key.partition_key, key.quota_policy_id, id.partition, id.uuid});
+    }
+  }
+  unit.fetch<QuotaPolicy, QuotaAdmission>(policies, admissions);
 }
 
 void hold_back(Unit& unit, const ExecutionId& id, const Refusal& refusal, Context& at) {

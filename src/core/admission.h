@@ -34,6 +34,8 @@ std::vector<Refusal> refusals_of(Unit& unit, const Execution& execution, Context
 void withdraw(Unit& unit, const ExecutionId& id, const Context& at);
 // What it was given when it was let through, and holds as long as its lease.
 void give_back(Unit& unit, Execution& execution, const Context& at);
+// Fetches what `give_back` will change for these, together.
+void fetch_to_give_back(Unit& unit, const std::vector<ExecutionId>& ids, const Context& at);
 // Takes it out of the line until the limit clears; or cancels it, if that is the limit's action.
 void hold_back(Unit& unit, const ExecutionId& id, const Refusal& refusal, Context& at);
 

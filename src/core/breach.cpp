@@ -47,7 +47,9 @@ void stop_after_grace(Unit& unit, const Budget& budget, const ExecutionId& id, c
   const auto stop_at = saturating_add(at.now_ms, static_cast<std::uint64_t>(at.budget_grace_ms));
   auto& timeout = execution.attempt.attempt_timeout_at_ms;
   if (timeout && *timeout <= stop_at) return;
+  const auto own = own_timeout(execution);
   timeout = stop_at;
+  if (own) execution.attempt.attempt_timeout_left_ms = *own - stop_at;
   execution.blocked_on = budget.budget_id.uuid;
   note_mutation(execution, at);
 }
@@ -126,6 +128,13 @@ void follow_breach(Unit& unit, Budget& budget, const UsageReport& report, std::u
 
 bool is_stopped_by_budget(const Execution& execution) {
   return execution.blocked_on && execution.state.ownership_state == OwnershipState::leased;
+}
+
+std::optional<std::int64_t> own_timeout(const Execution& execution) {
+  const auto& attempt = execution.attempt;
+  if (!is_stopped_by_budget(execution)) return attempt.attempt_timeout_at_ms;
+  if (!attempt.attempt_timeout_left_ms) return std::nullopt;
+  return *attempt.attempt_timeout_at_ms + *attempt.attempt_timeout_left_ms;
 }
 
 }  // namespace flowfabric::core

@@ -17,6 +17,8 @@ void follow_breach(Unit& unit, Budget& budget, const UsageReport& report, std::u
 
 // The clock of an attempt that has passed a hard limit has run out.
 bool is_stopped_by_budget(const Execution& execution);
+// When the attempt would time out had no budget set its clock.
+std::optional<std::int64_t> own_timeout(const Execution& execution);
 inline constexpr const char* kBudgetExceeded = "budget_exceeded";
 
 }  // namespace flowfabric::core

@@ -119,9 +119,7 @@ std::int64_t forget_at(const Budget& budget) {
 }
 
 void set_clock(Budget& budget) {
-  const auto other = budget.deleted_at_ms ? std::optional(forget_at(budget)) : budget.next_reset_at_ms;
-  const auto& look = budget.recheck.recheck_at_ms;
-  budget.next_due_at_ms = other && look ? std::min(other, look) : (other ? other : look);
+  budget.next_due_at_ms = next_clock(budget);
 }
 
 // Nothing to look at as long as the budget itself holds back.
@@ -528,20 +526,37 @@ void recheck_all(Unit& unit, const BudgetKey& key, const Context& at) {
   set_clock(budget);
 }
 
+std::optional<std::int64_t> next_clock(const Budget& budget, const RuleSet& off) {
+  const auto when_on = [&](Rule rule, const std::optional<std::int64_t>& clock) {
+    return off.has(rule) ? std::nullopt : clock;
+  };
+  const auto other = budget.deleted_at_ms ? when_on(Rule::ttl_sweep, forget_at(budget))
+                                          : when_on(Rule::budget_reset, budget.next_reset_at_ms);
+  const auto look = when_on(Rule::unblock, budget.recheck.recheck_at_ms);
+  return other && look ? std::min(other, look) : (other ? other : look);
+}
+
 Rule run_due(Unit& unit, const BudgetKey& key, Context& at) {
   const auto* found = unit.find<Budget>(key);
   if (!found || !found->next_due_at_ms || *found->next_due_at_ms > at.now_ms) return Rule::none;
   const bool changed_before = unit.is_changed<Budget>(key);
-  auto& budget = unit.edit<Budget>(key);
-  const bool looks = budget.recheck.recheck_at_ms && *budget.recheck.recheck_at_ms <= at.now_ms;
-  if (budget.deleted_at_ms && !looks) {
+  const auto is_due = [&](Rule rule, const std::optional<std::int64_t>& clock) {
+    return clock && *clock <= at.now_ms && !at.off.has(rule);
+  };
+  const bool looks = is_due(Rule::unblock, found->recheck.recheck_at_ms);
+  if (found->deleted_at_ms && !looks && is_due(Rule::ttl_sweep, forget_at(*found))) {
     unit.erase<Budget>(key);
     return Rule::ttl_sweep;
   }
-  if (!budget.deleted_at_ms && budget.next_reset_at_ms && *budget.next_reset_at_ms <= at.now_ms) {
-    reset(unit, budget, at);
+  if (!found->deleted_at_ms && is_due(Rule::budget_reset, found->next_reset_at_ms)) {
+    reset(unit, unit.edit<Budget>(key), at);
     return Rule::budget_reset;
   }
+  if (!looks) {
+    if (found->next_due_at_ms != next_clock(*found)) set_clock(unit.edit<Budget>(key));
+    return Rule::none;
+  }
+  auto& budget = unit.edit<Budget>(key);
   look_at_blocked(unit, budget.budget_id.uuid, budget.recheck, budget.has_blocked, changed_before, at);
   set_clock(budget);
   return Rule::unblock;

@@ -38,6 +38,8 @@ void give_back_reservations(Unit& unit, const ExecutionId& id, const std::vector
 // The budget was taken off a scope: what it holds back is looked at again.
 void recheck_all(Unit& unit, const BudgetKey& key, const Context& at);
 
+// When the budget is due next, by rules that are not off.
+std::optional<std::int64_t> next_clock(const Budget& budget, const RuleSet& off = {});
 Rule run_due(Unit& unit, const BudgetKey& key, Context& at);
 Rule run_due(Unit& unit, const UsageDedupKey& key, Context& at);
 

@@ -108,6 +108,9 @@ std::vector<std::string> faults(const FlowNeighbourhood& found) {
     wrong.push_back("it counts " + std::to_string(kept) + " members and has " +
                     std::to_string(found.members.size()));
   }
+  if (flow.public_flow_state != FlowState::open && flow.node_count == 0 && !found.backlog) {
+    wrong.push_back("it was cancelled without a member, and nothing removes it");
+  }
   const auto counted = count_joins(found.edges);
   for (const auto& edge : found.edges) {
     const auto name = "edge " + edge.edge_id.to_string();
@@ -145,6 +148,8 @@ void repair(Unit& unit, const FlowKey& key, Context& at) {
   auto& flow = unit.edit<Flow>(key);
   const auto members = members_of(unit, key);
   flow.node_count = flow.removed_count + static_cast<std::uint32_t>(members.size());
+  const bool is_over = flow.public_flow_state != FlowState::open;
+  if (is_over && flow.node_count == 0 && !unit.find<CancelBacklog>(key)) keep_empty(unit, flow, at);
   for (const auto& member : members) repair_join(unit, key, member.execution_id, at);
 }
 

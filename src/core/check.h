@@ -32,6 +32,7 @@ void repair(Unit& unit, const ExecutionId& id, Context& at);
 // A flow and what was found of it.
 struct FlowNeighbourhood {
   const Flow* flow{};
+  const CancelBacklog* backlog{};
   std::vector<Edge> edges;
   std::vector<EdgeGroup> joins;
   std::map<ExecutionId, const Execution*> members;

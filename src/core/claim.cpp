@@ -335,6 +335,8 @@ Result<std::vector<ClaimedTask>> claim(Unit& unit, const ClaimTasks& request, Co
   }
   unit.expect_offers(all_routes, read_ahead(all_routes.size(), request.max_tasks));
   look_ahead(unit, all_routes, at);
+  // Which routes are known depends on the batch; what is offered on them does not.
+  std::erase_if(lanes, [&](const auto& routes) { return !best_of(unit, routes, request.max_tasks); });
   const Taker taker{.worker_id = request.worker_id,
                     .worker_instance_id = request.worker_instance_id,
                     .lease_ttl_ms = request.lease_ttl_ms};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/rule.h"
 #include "model/partition.h"
 #include "model/random.h"
 
@@ -13,8 +14,10 @@ struct Context {
   std::int64_t now_ms{};
   Random random{0};
   PartitionCounts partitions{};
-  std::int64_t retention_ms{0};     // of what has ended, unless its policy says otherwise; zero: for ever
-  std::int64_t budget_grace_ms{0};  // after which an attempt that passed a hard limit is failed; zero: never
+  std::int64_t retention_ms{0};      // of what has ended, unless its policy says otherwise; zero: for ever
+  std::int64_t budget_grace_ms{0};   // after which an attempt that passed a hard limit is failed; zero: never
+  std::int64_t reclaim_grace_ms{0};  // for which a lost lease is not offered to others
+  RuleSet off{};                     // rules that the clock which runs this operation leaves alone
 
   template <class Id>
   Id mint() {

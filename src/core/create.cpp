@@ -142,7 +142,7 @@ Result<PublicState> create_new(Unit& unit, const CreateExecution& request,
   } else if (execution.delay_until_ms) {
     enter(unit, execution,
           vectors::delayed(BlockingReason::waiting_for_delay, AttemptState::pending_first_attempt),
-          "delayed until " + std::to_string(*delay_until), at);
+          "delayed until " + time_to_text(*delay_until), at);
   } else {
     enter(unit, execution, vectors::waiting(AttemptState::pending_first_attempt), "", at);
   }

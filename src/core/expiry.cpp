@@ -50,22 +50,13 @@ void promote(Unit& unit, Execution& execution, const Context& at) {
 }
 
 Rule due_rule(const Execution& execution, const Context& at) {
-  const auto& state = execution.state;
-  const bool leased = state.ownership_state == OwnershipState::leased;
-  if (state.lifecycle_phase == LifecyclePhase::terminal) {
-    return is_due(execution.purge_at_ms, at) ? Rule::retention_trimmer : Rule::none;
+  if (execution.state.lifecycle_phase == LifecyclePhase::terminal) {
+    const bool goes = is_due(execution.purge_at_ms, at) && !at.off.has(Rule::retention_trimmer);
+    return goes ? Rule::retention_trimmer : Rule::none;
   }
-  if (is_due(execution.deadline_at_ms, at)) return Rule::execution_deadline;
-  if (leased && is_due(execution.attempt.attempt_timeout_at_ms, at)) return Rule::attempt_timeout;
-  if (leased && is_due(execution.lease.lease_expires_at_ms, at)) return Rule::lease_expiry;
-  if (is_lost_for_good(execution)) return Rule::reclaim;
-  if (execution.grant_expires_at_ms && *execution.grant_expires_at_ms < at.now_ms) return Rule::grant_expiry;
-  if (is_blocked_for_no_limit(execution) &&
-      execution.last_transition_at_ms + kUnblockIntervalMs <= at.now_ms) {
-    return Rule::unblock;
+  for (const auto& [rule, clock] : clocks_of(execution)) {
+    if (is_due(clock, at) && !at.off.has(rule)) return rule;
   }
-  const bool waits = state.eligibility_state == EligibilityState::not_eligible_until_time;
-  if (waits && is_due(execution.delay_until_ms, at)) return Rule::delayed_promoter;
   return Rule::none;
 }
 
@@ -123,7 +114,11 @@ Rule run_due(Unit& unit, const ExecutionId& id, Context& at) {
       mark_lease_expired(unit, execution, at);
       break;
     case Rule::reclaim:
-      give_up_reclaiming(unit, execution, at);
+      execution.delay_until_ms.reset();
+      if (is_lost_for_good(execution))
+        give_up_reclaiming(unit, execution, at);
+      else
+        renew_offer(execution, at);
       break;
     case Rule::grant_expiry:
       drop_grant(unit, execution);

@@ -44,6 +44,13 @@ std::vector<ExecutionId> ids_of(const std::vector<MemberPhase>& members) {
   return ids;
 }
 
+// No member will take it along at the end of its retention.
+void remove_empty(Unit& unit, const FlowKey& key) {
+  const auto* flow = unit.find<Flow>(key);
+  if (flow && flow->node_count == 0) unit.erase<Flow>(key);
+  unit.erase<CancelBacklog>(key);
+}
+
 // Ends the flow, and writes down who is owed a cancel: how many.
 std::size_t begin_cancel(Unit& unit, Flow& flow, FlowState state, const std::string& reason,
                          CancellationPolicy policy, std::int64_t due_ms,
@@ -69,6 +76,7 @@ std::size_t begin_cancel(Unit& unit, Flow& flow, FlowState state, const std::str
                               .status = lets_finish ? BacklogState::parking : BacklogState::cancelling,
                               .next_due_at_ms = due_ms});
   }
+  if (flow.node_count == 0) keep_empty(unit, flow, at);
   unit.append(OperatorEvent{.partition_key = flow.partition_key,
                             .execution_id = flow.flow_id.uuid,
                             .event_type = OperatorEventType::flow_cancel_requested,
@@ -91,10 +99,7 @@ std::string reason_of(const CancelBacklog& backlog) {
 
 void park(Unit& unit, Execution& execution, const Context& at) {
   if (execution.state.lifecycle_phase != LifecyclePhase::runnable) return;
-  move_to(unit, execution,
-          vectors::blocked(EligibilityState::blocked_by_operator, BlockingReason::paused_by_flow_cancel,
-                           execution.state.attempt_state),
-          "flow " + execution.flow_id->to_string() + " cancellation: let_active_finish", at);
+  move_to(unit, execution, parked(execution.state), parked_detail(execution), at);
 }
 
 struct OwedPage {
@@ -174,6 +179,21 @@ CancelStep park_members(Unit& unit, const FlowKey& key, const Context& at) {
 
 }  // namespace
 
+void keep_empty(Unit& unit, const Flow& flow, const Context& at) {
+  std::optional<std::int64_t> until;
+  if (at.retention_ms > 0) {
+    until =
+        saturating_add(flow.cancelled_at_ms.value_or(at.now_ms), static_cast<std::uint64_t>(at.retention_ms));
+  }
+  unit.insert(CancelBacklog{.partition_key = flow.partition_key,
+                            .flow_id = flow.flow_id,
+                            .requested_at_ms = flow.cancelled_at_ms.value_or(at.now_ms),
+                            .reason = flow.cancel_reason,
+                            .cancellation_policy = flow.cancellation_policy.value_or(CancellationPolicy{}),
+                            .status = BacklogState::kept,
+                            .next_due_at_ms = until});
+}
+
 std::vector<MemberPhase> members_of(Unit& unit, const FlowKey& flow) {
   std::map<ExecutionId, LifecyclePhase> phases;
   for (const auto& member : unit.ask(MembersOf{flow.flow_id})) phases[member.execution_id] = member.phase;
@@ -230,8 +250,9 @@ Result<CancelAcknowledged> acknowledge(Unit& unit, const AckCancelMember& reques
   if (!unit.find<Flow>(key)) return std::unexpected(no_such_flow(request.flow_id));
   if (!unit.find<CancelBacklog>(key)) return CancelAcknowledged{};
   settle(unit, key, request.execution_id);
+  const bool is_kept = unit.require<CancelBacklog>(key).status == BacklogState::kept;
   const auto left = owed_cancels(unit, key, std::nullopt);
-  if (left.members.empty() && !left.next) unit.erase<CancelBacklog>(key);
+  if (!is_kept && left.members.empty() && !left.next) unit.erase<CancelBacklog>(key);
   return CancelAcknowledged{};
 }
 
@@ -247,21 +268,34 @@ void fail_fast(Unit& unit, const Execution& failed, const Context& at) {
       CancellationPolicy::cancel_all, at.now_ms, members_of(unit, key), at);
 }
 
-OwedCancel cancel_if_owed(Unit& unit, Execution& execution, const Context& at) {
+OwedCancel owed_to(Unit& unit, const Execution& execution) {
   if (!execution.flow_id) return OwedCancel::none;
   const FlowKey key{execution.partition_key, *execution.flow_id};
   const auto* flow = unit.find<Flow>(key);
   if (!flow || flow->public_flow_state == FlowState::open) return OwedCancel::none;
-  const auto id = execution.key();
-  if (!is_owed(unit, key, id)) return OwedCancel::none;
-  const auto& backlog = unit.require<CancelBacklog>(key);
-  if (backlog.status != BacklogState::cancelling) {
-    park(unit, execution, at);
-    return OwedCancel::parked;
+  if (!is_owed(unit, key, execution.key())) return OwedCancel::none;
+  const auto status = unit.require<CancelBacklog>(key).status;
+  return status == BacklogState::cancelling ? OwedCancel::cancelled : OwedCancel::parked;
+}
+
+StateVector parked(const StateVector& state) {
+  return vectors::blocked(EligibilityState::blocked_by_operator, BlockingReason::paused_by_flow_cancel,
+                          state.attempt_state);
+}
+
+std::string parked_detail(const Execution& execution) {
+  return "flow " + execution.flow_id->to_string() + " cancellation: let_active_finish";
+}
+
+OwedCancel cancel_if_owed(Unit& unit, Execution& execution, const Context& at) {
+  const auto owed = owed_to(unit, execution);
+  if (owed == OwedCancel::parked) park(unit, execution, at);
+  if (owed == OwedCancel::cancelled) {
+    const FlowKey key{execution.partition_key, *execution.flow_id};
+    stop(unit, execution, reason_of(unit.require<CancelBacklog>(key)), kOperatorOverride, at);
+    settle(unit, key, execution.key());
   }
-  stop(unit, execution, reason_of(backlog), kOperatorOverride, at);
-  settle(unit, key, id);
-  return OwedCancel::cancelled;
+  return owed;
 }
 
 void cancel_member(Unit& unit, const FlowKey& key, const ExecutionId& id, Context& at) {
@@ -297,6 +331,10 @@ CancelStep cancel_members(Unit& unit, const FlowKey& key, Context& at) {
 Rule run_due(Unit& unit, const FlowKey& key, Context& at) {
   const auto* backlog = unit.find<CancelBacklog>(key);
   if (!backlog || !backlog->next_due_at_ms || *backlog->next_due_at_ms > at.now_ms) return Rule::none;
+  if (backlog->status == BacklogState::kept) {
+    remove_empty(unit, key);
+    return Rule::retention_trimmer;
+  }
   cancel_members(unit, key, at);
   return Rule::cancel_reconciler;
 }
@@ -326,6 +364,19 @@ std::size_t cancel_siblings(Unit& unit, const std::vector<ExecutionId>& siblings
   return cancelled;
 }
 
+bool have_ended(Unit& unit, const std::vector<ExecutionId>& siblings) {
+  return std::ranges::all_of(siblings, [&](const ExecutionId& id) {
+    const auto* sibling = unit.find<Execution>(id);
+    return !sibling || sibling->state.lifecycle_phase == LifecyclePhase::terminal;
+  });
+}
+
+// Nothing is owed to its siblings any more.
+void drain(Unit& unit, const EdgeGroupKey& key) {
+  unit.erase<PendingCancelGroup>(key);
+  unit.edit<EdgeGroup>(key).cancel_siblings_pending_flag = false;
+}
+
 }  // namespace
 
 Rule run_due(Unit& unit, const EdgeGroupKey& key, Context& at) {
@@ -349,10 +400,20 @@ Rule run_due(Unit& unit, const EdgeGroupKey& key, Context& at) {
   fetch_suspensions(unit, upstreams);
   unit.find<Execution>(siblings.downstream);
   const auto* group = unit.find<EdgeGroup>(key);
+  const bool may_reconcile = !at.off.has(Rule::edge_cancel_reconciler);
   if (!group || !group->cancel_siblings_pending_flag) {
+    // One that is gone is anybody's to forget.
+    if (group && !may_reconcile) return Rule::none;
     unit.erase<PendingCancelGroup>(key);
     unit.note(Noted::sibling_reconciliation, "sremmed_stale");
     return group ? Rule::edge_cancel_reconciler : Rule::edge_cancel_orphaned;
+  }
+  if (at.off.has(Rule::edge_cancel_dispatcher)) {
+    const bool is_last = page.size() < kSiblingsPerStep;
+    if (!may_reconcile || !is_last || !have_ended(unit, upstreams)) return Rule::none;
+    drain(unit, key);
+    unit.note(Noted::sibling_reconciliation, "completed_drain");
+    return Rule::edge_cancel_reconciler;
   }
   const auto cancelled = cancel_siblings(unit, upstreams, entry, at);
   if (page.size() == kSiblingsPerStep) {
@@ -362,8 +423,7 @@ Rule run_due(Unit& unit, const EdgeGroupKey& key, Context& at) {
     return Rule::edge_cancel_dispatcher;
   }
   if (cancelled == 0) unit.note(Noted::sibling_reconciliation, "completed_drain");
-  unit.erase<PendingCancelGroup>(key);
-  unit.edit<EdgeGroup>(key).cancel_siblings_pending_flag = false;
+  drain(unit, key);
   return Rule::edge_cancel_dispatcher;
 }
 

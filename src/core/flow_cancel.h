@@ -14,10 +14,19 @@ namespace flowfabric::core {
 Result<FlowCancellation> cancel_flow(Unit& unit, const CancelFlow& request, Context& at);
 Result<CancelAcknowledged> acknowledge(Unit& unit, const AckCancelMember& request, Context& at);
 
+// Writes down when a cancelled flow that never had a member is removed.
+void keep_empty(Unit& unit, const Flow& flow, const Context& at);
+
 // The flow fails with its first member, if it is to.
 void fail_fast(Unit& unit, const Execution& failed, const Context& at);
 
 enum class OwedCancel { none, cancelled, parked };
+// What becomes of a member of a cancelled flow when somebody or the clock comes to it.
+OwedCancel owed_to(Unit& unit, const Execution& execution);
+// How a member is held back while others of its flow finish: stored when the clock comes to it, and shown
+// from the moment of the cancel.
+StateVector parked(const StateVector& state);
+std::string parked_detail(const Execution& execution);
 // The execution is about to be claimed or skipped, but its flow was cancelled: then it gets what it is owed.
 // Resolving its dependents is left to the caller.
 OwedCancel cancel_if_owed(Unit& unit, Execution& execution, const Context& at);

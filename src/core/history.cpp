@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/index_rules.h"
 #include "core/transition.h"
 #include "model/event_word.h"
 
@@ -105,6 +106,7 @@ void tell_pause(Story& story, const Execution& execution, const LeaseEvent& even
 // Those of the log, and what the records know of others: it may have been trimmed.
 std::vector<LeaseEvent> pauses(const Life& life) {
   auto all = life.pauses;
+  std::erase_if(all, [](const LeaseEvent& event) { return !is_pause_reason(event.reason); });
   const auto add = [&](LeaseEvent event) {
     const bool is_known = std::ranges::any_of(life.pauses, [&](const LeaseEvent& logged) {
       return logged.event_type == event.event_type && logged.attempt_index == event.attempt_index &&

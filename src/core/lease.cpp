@@ -16,6 +16,13 @@ bool is_whole(const LeaseFence& fence) {
   return fence.lease_id && fence.lease_epoch && fence.attempt_id;
 }
 
+void lose_lease(Unit& unit, Execution& execution, const std::string& reason, const std::string& detail,
+                const Context& at) {
+  execution.lease.lease_expired_at_ms = at.now_ms;
+  append_lease_event(unit, execution, LeaseEventType::expired, reason, at);
+  move_to(unit, execution, vectors::lost(OwnershipState::lease_expired_reclaimable), detail, at);
+}
+
 }  // namespace
 
 Result<void> check_lease_ttl(std::int64_t ttl_ms) {
@@ -54,10 +61,17 @@ Error not_active(const Execution& execution) {
           }};
 }
 
-bool repeats(const Execution& execution, const LeaseFence& fence, LeaseEnd operation) {
+bool was_last(const Execution& execution, const LeaseFence& fence) {
   const auto& end = execution.last_end;
-  return end.ended_by == operation && is_whole(fence) &&
-         matches(fence, end.ended_lease_id, end.ended_lease_epoch, end.ended_attempt_id);
+  return is_whole(fence) && matches(fence, end.ended_lease_id, end.ended_lease_epoch, end.ended_attempt_id);
+}
+
+bool repeats(const Execution& execution, const LeaseFence& fence, LeaseEnd operation) {
+  return execution.last_end.ended_by == operation && was_last(execution, fence);
+}
+
+bool is_outlived(const Execution& execution, const LeaseFence& fence) {
+  return fence.lease_epoch && *fence.lease_epoch < execution.last_end.ended_lease_epoch;
 }
 
 bool has_lapsed(const Execution& execution, const Context& at) {
@@ -65,10 +79,13 @@ bool has_lapsed(const Execution& execution, const Context& at) {
 }
 
 void mark_lease_expired(Unit& unit, Execution& execution, const Context& at) {
-  execution.lease.lease_expired_at_ms = at.now_ms;
-  append_lease_event(unit, execution, LeaseEventType::expired, "", at);
-  move_to(unit, execution, vectors::lost(OwnershipState::lease_expired_reclaimable),
-          "lease expired, awaiting reclaim", at);
+  lose_lease(unit, execution, "", "lease expired, awaiting reclaim", at);
+}
+
+void end_lease_of_dead(Unit& unit, Execution& execution, const Context& at) {
+  if (has_lapsed(execution, at)) return mark_lease_expired(unit, execution, at);
+  execution.lease.lease_expires_at_ms = at.now_ms;
+  lose_lease(unit, execution, kWorkerDead, "worker is dead, awaiting reclaim", at);
 }
 
 Result<const Execution*> check_lease(Unit& unit, const ExecutionId& id, const LeaseFence& fence,

@@ -24,8 +24,12 @@ enum class OnExpiry { mark, only_refuse };
 Result<const Execution*> check_lease(Unit& unit, const ExecutionId& id, const LeaseFence& fence,
                                      OnExpiry on_expiry, Context& at);
 
-// True when the fence is that of the lease that ended last, by this very operation: its answer was lost.
+// The fence is that of the lease that ended last.
+bool was_last(const Execution& execution, const LeaseFence& fence);
+// True when that lease ended by this very operation: its answer was lost.
 bool repeats(const Execution& execution, const LeaseFence& fence, LeaseEnd operation);
+// A later lease than the fence's has ended.
+bool is_outlived(const Execution& execution, const LeaseFence& fence);
 
 Error not_active(const Execution& execution);
 Error not_found(const ExecutionId& id);
@@ -34,6 +38,9 @@ Error not_found(const ExecutionId& id);
 bool has_lapsed(const Execution& execution, const Context& at);
 // The holder stopped renewing: the execution waits to be reclaimed.
 void mark_lease_expired(Unit& unit, Execution& execution, const Context& at);
+// The same before its time, for the holder is gone.
+void end_lease_of_dead(Unit& unit, Execution& execution, const Context& at);
+inline constexpr const char* kWorkerDead = "worker_dead";
 
 Result<Renewal> renew(Unit& unit, const RenewLease& request, Context& at);
 // Takes the lease away from its holder, who learns of it at the next call.

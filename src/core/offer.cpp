@@ -9,10 +9,11 @@ namespace {
 constexpr int kPriorityShift = 49;
 constexpr std::int64_t kAfterTheRest = std::int64_t{1} << 48;  // beyond any creation time
 
+// Its grace, if there is one, is over.
 bool is_lost_and_may_be_reclaimed(const Execution& execution) {
   const auto owner = execution.state.ownership_state;
   return (owner == OwnershipState::lease_expired_reclaimable || owner == OwnershipState::lease_revoked) &&
-         execution.lease_reclaim_count < execution.max_reclaim_count;
+         execution.lease_reclaim_count < execution.max_reclaim_count && !execution.delay_until_ms;
 }
 
 bool same(const Route& left, const Route& right) {

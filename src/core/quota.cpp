@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 
 #include "core/admission.h"
 #include "core/attachment.h"
 #include "core/fairness.h"
+#include "core/index_rules.h"
 #include "core/lease.h"
 
 namespace flowfabric::core {
@@ -29,9 +29,7 @@ QuotaAdmissionKey admission_key(const QuotaPolicyKey& policy, const ExecutionId&
 }
 
 void set_clock(QuotaPolicy& policy) {
-  const auto& look = policy.recheck.recheck_at_ms;
-  const auto& count = policy.reconcile_at_ms;
-  policy.next_due_at_ms = look && count ? std::min(look, count) : (look ? look : count);
+  policy.next_due_at_ms = next_clock(policy);
 }
 
 bool is_in_window(const QuotaPolicy& policy, const QuotaAdmission* admission, const Context& at) {
@@ -172,17 +170,17 @@ bool is_awaited(const QuotaAdmission& admission, const Context& at) {
 bool free_stray_slots(Unit& unit, const QuotaPolicyKey& key, const Context& at) {
   const auto strays = unit.ask(StraySlotsOf{key, kTrimmedPerStep});
   if (strays.empty()) return false;
-  unit.fetch<QuotaAdmission>(strays);
-  // What this batch has done with an execution is not among the answers yet. Whoever takes one from now on
-  // changes the policy after this.
-  std::set<ExecutionId> touched;
-  unit.for_each_dirty<Execution>([&](const Slot<Execution>& slot) { touched.insert(slot.key); });
+  std::vector<ExecutionId> executions;
+  for (const auto& stray : strays) executions.push_back({stray.execution_partition, stray.execution_id});
+  unit.fetch<QuotaAdmission, Execution>(strays, executions);
   std::size_t freed = 0;
   for (const auto& stray : strays) {
     const ExecutionId id{stray.execution_partition, stray.execution_id};
     const auto* admission = unit.find<QuotaAdmission>(stray);
-    const bool is_stray =
-        admission && admission->holds_slot && !is_awaited(*admission, at) && !touched.contains(id);
+    const auto* execution = unit.find<Execution>(id);
+    // It may have been taken since the store was asked, also by this batch.
+    const bool is_stray = admission && admission->holds_slot && !is_awaited(*admission, at) &&
+                          !(execution && may_hold_slot(*execution));
     if (!is_stray) continue;
     free_slot(unit, key, id, at);
     ++freed;
@@ -395,14 +393,28 @@ void recheck_all(Unit& unit, const QuotaPolicyKey& key, const Context& at) {
   set_clock(policy);
 }
 
+std::optional<std::int64_t> next_clock(const QuotaPolicy& policy, const RuleSet& off) {
+  const auto look = off.has(Rule::unblock) ? std::nullopt : policy.recheck.recheck_at_ms;
+  const auto count = off.has(Rule::quota_reconciler) ? std::nullopt : policy.reconcile_at_ms;
+  return look && count ? std::min(look, count) : (look ? look : count);
+}
+
 Rule run_due(Unit& unit, const QuotaPolicyKey& key, Context& at) {
   const auto* found = unit.find<QuotaPolicy>(key);
   if (!found || !found->next_due_at_ms || *found->next_due_at_ms > at.now_ms) return Rule::none;
+  const auto is_due = [&](Rule rule, const std::optional<std::int64_t>& clock) {
+    return clock && *clock <= at.now_ms && !at.off.has(rule);
+  };
+  const bool looks = is_due(Rule::unblock, found->recheck.recheck_at_ms);
+  if (!looks && !is_due(Rule::quota_reconciler, found->reconcile_at_ms)) {
+    if (found->next_due_at_ms != next_clock(*found)) set_clock(unit.edit<QuotaPolicy>(key));
+    return Rule::none;
+  }
   const bool changed_before = unit.is_changed<QuotaPolicy>(key);
   apply_limit_of_lane(unit, key);
   auto& policy = unit.edit<QuotaPolicy>(key);
   auto rule = Rule::unblock;
-  if (policy.recheck.recheck_at_ms && *policy.recheck.recheck_at_ms <= at.now_ms) {
+  if (looks) {
     // A time after which to go on means that all are looked at, whether there is room or not.
     if (policy.recheck.recheck_after_ms)
       look_at_blocked(unit, key.quota_policy_id.uuid, policy.recheck, policy.has_blocked, changed_before, at);

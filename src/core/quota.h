@@ -36,6 +36,8 @@ void expect_room(Unit& unit, const QuotaPolicyKey& key, std::int64_t at_ms);
 // The policy was taken off a scope: what it holds back is looked at again.
 void recheck_all(Unit& unit, const QuotaPolicyKey& key, const Context& at);
 
+// When the policy is due next, by rules that are not off.
+std::optional<std::int64_t> next_clock(const QuotaPolicy& policy, const RuleSet& off = {});
 Rule run_due(Unit& unit, const QuotaPolicyKey& key, Context& at);
 
 }  // namespace flowfabric::core

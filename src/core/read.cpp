@@ -1,5 +1,6 @@
 #include "core/read.h"
 
+#include "core/flow_cancel.h"
 #include "core/lane.h"
 #include "core/offer.h"
 #include "core/transition.h"
@@ -86,12 +87,17 @@ ExecutionSnapshot as_stored(const Execution& execution, const ExecutionSpec& spe
           .last_transition_at = execution.last_transition_at_ms,
           .last_mutation_at = execution.last_mutation_at_ms,
           .failure_reason = execution.failure_reason,
+          .last_failure_message = execution.last_failure_message,
           .cancellation_reason = execution.cancellation_reason,
           .cancelled_by = execution.cancelled_by,
           .progress_percent = execution.progress_pct,
           .progress_message = execution.progress_message,
           .trace_context = spec.trace_context,
-          .tags = execution.tags};
+          .tags = execution.tags,
+          .budget_ids = split_ids<BudgetId>(execution.budget_ids),
+          .quota_policy_id = execution.quota_policy_id,
+          .last_capability_mismatch_at = execution.last_capability_mismatch_at_ms,
+          .last_hmac_validation_failed_at = std::nullopt};
 }
 
 }  // namespace
@@ -104,6 +110,15 @@ ExecutionSnapshot snapshot(const Execution& execution, const ExecutionSpec& spec
     seen.blocking_detail = "lane " + execution.lane_id + " is " + std::string(enum_name(lane_state));
   }
   return seen;
+}
+
+void show_if_parked(Unit& unit, const Execution& execution, ExecutionSnapshot& seen) {
+  if (execution.state.lifecycle_phase != LifecyclePhase::runnable) return;
+  if (owed_to(unit, execution) != OwedCancel::parked) return;
+  // (It is counted and listed as what it was until the clock comes to it.)
+  seen.state = parked(execution.state);
+  seen.state.public_state = derive_public_state(seen.state);
+  seen.blocking_detail = parked_detail(execution);
 }
 
 WorkerView view(const Worker& worker) {

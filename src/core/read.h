@@ -9,6 +9,8 @@ namespace flowfabric::core {
 
 // What waits on a lane that hands out nothing is shown as held back by it.
 ExecutionSnapshot snapshot(const Execution& execution, const ExecutionSpec& spec, LaneState lane_state);
+// A member of a flow that lets only finish what runs is shown as held back by that, wherever the clock is.
+void show_if_parked(Unit& unit, const Execution& execution, ExecutionSnapshot& seen);
 WorkerView view(const Worker& worker);
 
 // `ended` oldest first; the attempt in progress, if any, comes last.

@@ -20,7 +20,7 @@ Result<Execution*> begin_report(Unit& unit, const ExecutionId& id, const LeaseFe
   }
   const auto* known = unit.find<Execution>(id);
   if (known && repeats(*known, fence, operation)) return nullptr;
-  if (known && fence.lease_epoch && *fence.lease_epoch < known->last_end.ended_lease_epoch) {
+  if (known && is_outlived(*known, fence)) {
     return fail_with(ErrorCode::stale_lease, "", "A later lease of this execution has ended since.");
   }
   auto held = check_lease(unit, id, fence, OnExpiry::mark, at);
@@ -77,7 +77,7 @@ std::optional<Failed> schedule_retry(Unit& unit, Execution& execution, const Att
   execution.delay_until_ms = answer.delay_until;
   move_to(unit, execution,
           vectors::delayed(BlockingReason::waiting_for_retry_backoff, AttemptState::pending_retry_attempt),
-          "retry backoff until " + std::to_string(answer.delay_until) + " (attempt " +
+          "retry backoff until " + time_to_text(answer.delay_until) + " (attempt " +
               std::to_string(failed_index) + " failed: " + failure.reason + ")",
           at);
   return answer;
@@ -136,7 +136,7 @@ Result<Delayed> delay(Unit& unit, const DelayExecution& request, Context& at) {
   execution.delay_until_ms = until;
   move_to(unit, execution,
           vectors::delayed(BlockingReason::waiting_for_delay, AttemptState::attempt_interrupted),
-          "delayed until " + std::to_string(until), at);
+          "delayed until " + time_to_text(until), at);
   return Delayed{until};
 }
 

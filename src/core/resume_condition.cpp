@@ -176,6 +176,16 @@ std::vector<std::string> keys_of(const ResumeCondition& condition) {
   return keys;
 }
 
+void name_waitpoint(ResumeCondition& condition, const std::string& key) {
+  if (auto* all = std::get_if<AllOf>(&condition.node)) {
+    for (auto& member : all->members) name_waitpoint(member, key);
+  }
+  if (auto* single = std::get_if<SingleSignal>(&condition.node); single && single->waitpoint_key.empty()) {
+    single->waitpoint_key = key;
+  }
+  if (auto* count = std::get_if<CountOf>(&condition.node)) std::ranges::replace(count->waitpoints, "", key);
+}
+
 bool needs_deadline(const ResumeCondition& condition) {
   bool needed = false;
   for_each_leaf(condition, "", [&](const ResumeCondition& leaf, const std::string&) {

@@ -22,6 +22,8 @@ Result<void> check(const ResumeCondition& condition);
 
 // The keys of the waitpoints it names, in the order of a walk through the tree, each once.
 std::vector<std::string> keys_of(const ResumeCondition& condition);
+// Gives the key to every node that names none.
+void name_waitpoint(ResumeCondition& condition, const std::string& key);
 bool needs_deadline(const ResumeCondition& condition);  // it says TimeoutOnly somewhere
 
 // The names that signals on this waitpoint may have; empty: any. Or what is shown in their place.

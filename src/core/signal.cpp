@@ -18,6 +18,7 @@ constexpr std::size_t kMaxPayloadBytes = 65'536;
 constexpr std::size_t kMinFeed = 1000;
 constexpr std::size_t kMaxFeed = 10'000;
 constexpr std::string_view kReservedPrefix = "__";
+constexpr std::int64_t kRefusalStampMs = 60'000;
 
 ArrivedSignal arrived(const Signal& signal, const std::string& waitpoint_key) {
   return {.signal_id = signal.signal_id,
@@ -212,6 +213,15 @@ Result<SignalDelivered> accept(Unit& unit, const DeliverSignal& request, Sender 
   return SignalDelivered{.duplicate = false, .signal_id = signal.signal_id, .effect = signal.observed_effect};
 }
 
+// The stamp outlives the refusal. Whoever tries one token after the other does not cause a write for each.
+void stamp_refused_token(Unit& unit, const ExecutionId& id, const Context& at) {
+  const auto* row = unit.find<Suspension>(suspension_key(id));
+  const auto last = row ? row->last_hmac_validation_failed_at_ms : std::nullopt;
+  if (last && at.now_ms - *last < kRefusalStampMs) return;
+  suspension_row(unit, id).last_hmac_validation_failed_at_ms = at.now_ms;
+  unit.keep_despite_refusal();
+}
+
 }  // namespace
 
 void want_for(Unit& unit, const DeliverSignal& request) {
@@ -235,8 +245,7 @@ Result<SignalDelivered> deliver_signal(Unit& unit, const DeliverSignal& request,
   if (!unit.find<Execution>(id)) return std::unexpected(not_found(id));
   const auto verified = verify(unit, waitpoint_key(id, request.waitpoint_id), request.waitpoint_token, at);
   if (!verified) {
-    suspension_row(unit, id).last_hmac_validation_failed_at_ms = at.now_ms;
-    unit.keep_despite_refusal();
+    stamp_refused_token(unit, id, at);
     return std::unexpected(verified.error());
   }
   return accept(unit, request, Sender::token_holder, at);

@@ -17,6 +17,7 @@ constexpr std::uint64_t kDefaultMaxLen = 10'000;
 constexpr std::uint64_t kSummaryMaxLen = 64;
 constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
 constexpr const char* kMergePatch = "json-merge-patch";
+constexpr const char* kMergePatchVariant = "JsonMergePatch";  // what the reference's workers call it
 constexpr const char* kWorker = "worker";
 
 std::unexpected<Error> closed() {
@@ -65,9 +66,10 @@ Result<void> check_frame(const AppendFrame& request) {
     return fail_with(ErrorCode::invalid_input, "out of range",
                      "Give numbers of at most 9223372036854775807.");
   }
-  const bool known_patch = request.mode != FrameMode::summary || request.patch_kind == kMergePatch;
-  if (!known_patch) {
-    return fail_with(ErrorCode::invalid_input, "patch_kind", "The only kind of patch is json-merge-patch.");
+  // Whatever the mode: who names a patch has a summary in mind.
+  if (request.patch_kind != kMergePatch && request.patch_kind != kMergePatchVariant) {
+    return fail_with(ErrorCode::invalid_input, "patch_kind",
+                     "The only kind of patch is json-merge-patch (or JsonMergePatch): leave patch_kind out.");
   }
   return {};
 }
@@ -101,7 +103,7 @@ Result<std::uint64_t> change_summary(Unit& unit, const StreamKey& key, const App
   }
   auto& summary = unit.edit<StreamSummary>(key);
   summary.document_json = *std::move(merged);
-  summary.patch_kind = request.patch_kind;
+  summary.patch_kind = kMergePatch;
   summary.last_updated_ms = at.now_ms;
   return ++summary.version;
 }

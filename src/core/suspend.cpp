@@ -25,17 +25,27 @@ std::unexpected<Error> refuse(const std::string& rule, const std::string& advice
 
 // ---- what is asked for, before the store is looked at ----
 
-// As they were given, or one for each key that the condition names.
-std::vector<WaitpointBinding> bindings_of(const SuspendExecution& request) {
-  auto bindings = request.waitpoints;
-  const auto keys = keys_of(request.resume_condition);
+struct Wait {
+  std::vector<WaitpointBinding> bindings;
+  ResumeCondition condition;
+};
+
+// The waitpoints as they were given, or one for each key that the condition names. A key that neither the
+// waitpoint nor the condition gives stays empty in both until it is minted.
+Wait wait_of(const SuspendExecution& request) {
+  Wait wait{request.waitpoints, request.resume_condition};
+  auto& bindings = wait.bindings;
+  const auto keys = keys_of(wait.condition);
   if (bindings.empty()) {
-    for (const auto& key : keys) bindings.push_back({.waitpoint_key = key});
-    if (keys.empty()) bindings.emplace_back();
+    for (const auto& key : keys) {
+      if (!key.empty() || bindings.empty()) bindings.push_back({.waitpoint_key = key});
+    }
+    if (bindings.empty()) bindings.emplace_back();
   }
   const bool takes_key = bindings.size() == 1 && !bindings[0].use_pending && !keys.empty();
   if (takes_key && bindings[0].waitpoint_key.empty()) bindings[0].waitpoint_key = keys[0];
-  return bindings;
+  if (!bindings[0].use_pending) name_waitpoint(wait.condition, bindings[0].waitpoint_key);
+  return wait;
 }
 
 bool contains(const std::vector<std::string>& keys, const std::string& key) {
@@ -101,9 +111,8 @@ Result<void> check_bindings(const std::vector<WaitpointBinding>& bindings, const
   return check_keys(bindings, condition);
 }
 
-Result<void> check_request(const SuspendExecution& request, const std::vector<WaitpointBinding>& bindings,
-                           std::int64_t now_ms) {
-  if (auto ok = check_bindings(bindings, request.resume_condition); !ok) return ok;
+Result<void> check_request(const SuspendExecution& request, const Wait& wait, std::int64_t now_ms) {
+  if (auto ok = check_bindings(wait.bindings, wait.condition); !ok) return ok;
   const auto& policy = request.resume_policy;
   if (!policy.consume_matched_signals || policy.retain_signal_buffer_until_closed ||
       !policy.close_waitpoint_on_resume || policy.resume_delay_ms.value_or(0) < 0) {
@@ -149,9 +158,8 @@ Deadline deadline_of(const SuspendExecution& request, const ExecutionPolicy& pol
     deadline.at_ms = saturating_add(at.now_ms, *defaults.default_timeout_ms);
   }
   if (!request.timeout_behavior) {
-    const auto word = defaults.timeout_behavior == "auto_resume" ? "auto_resume_with_timeout_signal"
-                                                                 : defaults.timeout_behavior;
-    deadline.behavior = enum_from_name<TimeoutBehavior>(word).value_or(TimeoutBehavior::fail);
+    const auto known = enum_from_name<TimeoutBehavior>(defaults.timeout_behavior);
+    deadline.behavior = known.value_or(TimeoutBehavior::fail);
   }
   return deadline;
 }
@@ -304,13 +312,13 @@ void want_for(Unit& unit, const SuspendExecution& request) {
 Result<void> check_arguments(const SuspendExecution& request, std::int64_t now_ms) {
   // The condition comes first: it must not be larger than it may be when the others walk through it.
   if (auto ok = check(request.resume_condition); !ok) return ok;
-  return check_request(request, bindings_of(request), now_ms);
+  return check_request(request, wait_of(request), now_ms);
 }
 
 Result<Suspended> suspend(Unit& unit, const SuspendExecution& request, Context& at) {
   const auto& id = request.execution_id;
   if (auto ok = check_arguments(request, at.now_ms); !ok) return std::unexpected(ok.error());
-  const auto bindings = bindings_of(request);
+  const auto [bindings, condition] = wait_of(request);
   const auto* known = unit.find<Execution>(id);
   const auto policy = known ? unit.require<ExecutionSpec>(id).policy : ExecutionPolicy{};
   const auto deadline = deadline_of(request, policy, at);
@@ -344,7 +352,7 @@ Result<Suspended> suspend(Unit& unit, const SuspendExecution& request, Context& 
       .timeout_at_ms = deadline.at_ms,
       .timeout_behavior = deadline.behavior,
       .timeout_signal_name = request.timeout_signal_name,
-      .resume_condition = request.resume_condition,
+      .resume_condition = condition,
       .resume_delay_ms = request.resume_policy.resume_delay_ms,
       .continuation_metadata_pointer = request.continuation_metadata_pointer};
   if (auto ok = bind(unit, **held, bindings, details, at); !ok) return std::unexpected(ok.error());

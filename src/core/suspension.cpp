@@ -62,7 +62,7 @@ void escalate(Unit& unit, const ExecutionId& id, Context& at) {
   auto state = execution.state;
   state.blocking_reason = BlockingReason::paused_by_operator;
   move_to(unit, execution, state,
-          "suspension escalated: timeout at " + std::to_string(details.timeout_at_ms.value_or(0)), at);
+          "suspension escalated: timeout at " + time_to_text(details.timeout_at_ms.value_or(0)), at);
   details.reason_code = SuspensionReason::waiting_for_operator_review;
   details.timeout_at_ms.reset();  // it does not fire twice
   suspension.next_due_at_ms.reset();
@@ -76,7 +76,6 @@ void escalate(Unit& unit, const ExecutionId& id, Context& at) {
 }
 
 void resume_by_timeout(Unit& unit, const ExecutionId& id, Context& at) {
-  append_timeout_signal(unit, id, at);
   resume(unit, id,
          {.trigger = ResumeTrigger::timeout, .close_reason = "timed_out_auto_resume", .delay_ms = 0}, at);
 }
@@ -298,6 +297,10 @@ Rule run_due(Unit& unit, const SuspensionKey& key, Context& at) {
   const auto behavior = suspension->details.timeout_behavior;
   switch (behavior) {
     case TimeoutBehavior::auto_resume_with_timeout_signal:
+      append_timeout_signal(unit, id, at);
+      resume_by_timeout(unit, id, at);
+      break;
+    case TimeoutBehavior::auto_resume:
       resume_by_timeout(unit, id, at);
       break;
     case TimeoutBehavior::escalate:

@@ -10,6 +10,7 @@
 #include "core/offer.h"
 #include "core/suspension.h"
 #include "core/tags.h"
+#include "model/text.h"
 
 namespace flowfabric::core {
 
@@ -78,6 +79,12 @@ bool is_blocked_by_limit(const StateVector& state) {
          state.eligibility_state == EligibilityState::blocked_by_quota;
 }
 
+// A lost lease may be left to whoever lost it for a while: until then it is not offered to others.
+std::optional<std::int64_t> end_of_reclaim_grace(const Execution& execution, const Context& at) {
+  if (!is_lost(execution) || at.reclaim_grace_ms == 0) return std::nullopt;
+  return saturating_add(at.now_ms, static_cast<std::uint64_t>(at.reclaim_grace_ms));
+}
+
 void settle(Unit& unit, Execution& execution, StateVector state, std::string blocking_detail,
             const Context& at) {
   // Whichever way it came back: what waits for others does not wait for a worker.
@@ -87,7 +94,9 @@ void settle(Unit& unit, Execution& execution, StateVector state, std::string blo
     if (blocking_detail.empty()) blocking_detail = "dependencies unresolved";
   }
   state.public_state = derive_public_state(state);
+  const bool was_lost = is_lost(execution);
   execution.state = state;
+  if (was_lost != is_lost(execution)) execution.delay_until_ms = end_of_reclaim_grace(execution, at);
   if (!is_blocked_by_limit(state)) execution.blocked_on.reset();
   const bool waits =
       state.eligibility_state == EligibilityState::eligible_now ||
@@ -186,30 +195,44 @@ bool is_blocked_for_no_limit(const Execution& execution) {
   return is_blocked_by_limit(execution.state) && !execution.blocked_on;
 }
 
-bool is_lost_for_good(const Execution& execution) {
+bool is_lost(const Execution& execution) {
   return execution.state.lifecycle_phase == LifecyclePhase::active &&
-         execution.state.ownership_state != OwnershipState::leased &&
-         execution.lease_reclaim_count >= execution.max_reclaim_count;
+         execution.state.ownership_state != OwnershipState::leased;
 }
 
-std::optional<std::int64_t> earliest_clock(const Execution& execution) {
+bool is_lost_for_good(const Execution& execution) {
+  return is_lost(execution) && execution.lease_reclaim_count >= execution.max_reclaim_count;
+}
+
+std::array<RuleClock, 7> clocks_of(const Execution& execution) {
+  using Clock = std::optional<std::int64_t>;
   const auto& state = execution.state;
-  if (state.lifecycle_phase == LifecyclePhase::terminal) return std::nullopt;
-  std::optional<std::int64_t> earliest = execution.deadline_at_ms;
-  const auto consider = [&](const std::optional<std::int64_t>& clock) {
-    if (clock && (!earliest || *clock < *earliest)) earliest = clock;
-  };
-  if (state.eligibility_state == EligibilityState::not_eligible_until_time) {
-    consider(execution.delay_until_ms);
-  }
-  if (state.ownership_state == OwnershipState::leased) {
-    consider(execution.lease.lease_expires_at_ms);
-    consider(execution.attempt.attempt_timeout_at_ms);
-  }
+  const auto when = [](bool applies, const Clock& clock) { return applies ? clock : std::nullopt; };
+  const bool leased = state.ownership_state == OwnershipState::leased;
+  const bool waits = state.eligibility_state == EligibilityState::not_eligible_until_time;
   // A grant may still be used at the very moment it ends.
-  if (execution.grant_expires_at_ms) consider(saturating_add(*execution.grant_expires_at_ms, 1));
-  if (is_lost_for_good(execution)) consider(execution.last_transition_at_ms);
-  if (is_blocked_for_no_limit(execution)) consider(execution.last_transition_at_ms + kUnblockIntervalMs);
+  const auto grant =
+      execution.grant_expires_at_ms ? Clock(saturating_add(*execution.grant_expires_at_ms, 1)) : std::nullopt;
+  // Lost work is offered again when its grace is over; what may not be taken again is failed then.
+  const auto reclaim = execution.delay_until_ms
+                           ? execution.delay_until_ms
+                           : when(is_lost_for_good(execution), execution.last_transition_at_ms);
+  return {{{Rule::execution_deadline, execution.deadline_at_ms},
+           {Rule::attempt_timeout, when(leased, execution.attempt.attempt_timeout_at_ms)},
+           {Rule::lease_expiry, when(leased, execution.lease.lease_expires_at_ms)},
+           {Rule::reclaim, when(is_lost(execution), reclaim)},
+           {Rule::grant_expiry, grant},
+           {Rule::unblock,
+            when(is_blocked_for_no_limit(execution), execution.last_transition_at_ms + kUnblockIntervalMs)},
+           {Rule::delayed_promoter, when(waits, execution.delay_until_ms)}}};
+}
+
+std::optional<std::int64_t> earliest_clock(const Execution& execution, const RuleSet& off) {
+  std::optional<std::int64_t> earliest;
+  if (execution.state.lifecycle_phase == LifecyclePhase::terminal) return earliest;
+  for (const auto& [rule, clock] : clocks_of(execution)) {
+    if (clock && !off.has(rule)) earliest = std::min(earliest.value_or(*clock), *clock);
+  }
   return earliest;
 }
 
@@ -339,9 +362,9 @@ bool has_live_attempt(const Execution& execution) {
 void pause_attempt(Unit& unit, Execution& execution, LastLeaseEnd end, const std::string& release_reason,
                    const std::string& suspension, const Context& at) {
   auto& attempt = execution.attempt;
-  if (attempt.attempt_timeout_at_ms && !is_stopped_by_budget(execution)) {
+  if (const auto timeout = own_timeout(execution)) {
     // Time does not run while the attempt is paused; an elapsed timer fires as soon as it goes on.
-    attempt.attempt_timeout_left_ms = std::max<std::int64_t>(*attempt.attempt_timeout_at_ms - at.now_ms, 1);
+    attempt.attempt_timeout_left_ms = std::max<std::int64_t>(*timeout - at.now_ms, 1);
   }
   release_lease(unit, execution, std::move(end), release_reason, at);
   attempt.attempt_suspended_at_ms = at.now_ms;
@@ -366,7 +389,7 @@ void back_in_line(Unit& unit, Execution& execution, const Context& at) {
                             ? BlockingReason::waiting_for_retry_backoff
                             : BlockingReason::waiting_for_delay;
     move_to(unit, execution, vectors::delayed(reason, attempt),
-            "delayed until " + std::to_string(*execution.delay_until_ms), at);
+            "delayed until " + time_to_text(*execution.delay_until_ms), at);
     return;
   }
   execution.delay_until_ms.reset();

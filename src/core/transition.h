@@ -5,9 +5,11 @@
 // depend on (lease, delay, deadline, timeout) is set before. A grant does not survive a change of state.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "core/context.h"
+#include "core/rule.h"
 #include "core/unit.h"
 
 namespace flowfabric::core {
@@ -32,8 +34,16 @@ void move_to(Unit& unit, Execution& execution, StateVector state, std::string bl
 void note_mutation(Execution& execution, const Context& at);
 // A change of what its place in line depends on, other than its state: priority, a grant.
 void renew_offer(Execution& execution, const Context& at);
-// The earliest of the execution's clocks.
-std::optional<std::int64_t> earliest_clock(const Execution& execution);
+// The clocks of an execution that has not ended, in the order in which their rules are applied.
+struct RuleClock {
+  Rule rule{};
+  std::optional<std::int64_t> at_ms;
+};
+std::array<RuleClock, 7> clocks_of(const Execution& execution);
+// The earliest of them, but for those of rules that are off.
+std::optional<std::int64_t> earliest_clock(const Execution& execution, const RuleSet& off = {});
+// Its lease has expired or was revoked, and nobody has taken it over.
+bool is_lost(const Execution& execution);
 // Every reclaim it may have is used up, and its lease is lost again.
 bool is_lost_for_good(const Execution& execution);
 // Somebody has blocked it for a budget or a quota, and did not say which.

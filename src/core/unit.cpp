@@ -48,11 +48,13 @@ void Unit::purge(const ExecutionId& id) {
     if constexpr (std::is_same_v<typename Record::Key, ExecutionId>) {
       if (held<Record>(id)) erase<Record>(id);
     } else {
-      std::vector<typename Record::Key> changed;
-      for_each_dirty<Record>([&](const Slot<Record>& slot) {
-        if (owner_of(slot.key) == id) changed.push_back(slot.key);
-      });
-      for (const auto& key : changed) erase<Record>(key);
+      if (!opened<Record>()) return;
+      // Also what was only read: whoever uses the id again in this batch finds nothing of it.
+      std::vector<typename Record::Key> known;
+      for (const auto& [key, slot] : drawer<Record>().shelf) {
+        if (owner_of(key) == id) known.push_back(key);
+      }
+      for (const auto& key : known) erase<Record>(key);
     }
   });
   purged_now_.push_back(id);
@@ -121,12 +123,28 @@ std::vector<const Route*> Unit::routes_of(const std::string& lane) {
     load_now();
     it = routes_.find(lane);
   }
-  std::vector<const Route*> found;
-  for (const auto& key : it->second) found.push_back(find<Route>(key));
+  auto keys = it->second;
+  const auto add = [&](const RouteKey& key) {
+    if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+  };
   for_each_dirty<Route>([&](const Slot<Route>& slot) {
-    const bool is_new = !slot.stored && slot.changed && slot.changed->lane_id == lane;
-    if (is_new) found.push_back(slot.changed.get());
+    if (slot.changed && slot.changed->lane_id == lane) add(slot.key);
   });
+  // The store does not know yet what this batch offers. One that is remembered spares a look into the store:
+  // who changes it reads it again.
+  const auto* remembered = loader_.remembered_routes(lane);
+  for (const auto& [route_id, count] : new_offers_) {
+    if (remembered && !held<Route>({route_id})) {
+      const auto known = std::ranges::find(*remembered, route_id, &Route::route_id);
+      if (known != remembered->end()) put<Route>({route_id}, std::make_shared<const Route>(*known));
+    }
+    const auto* route = find<Route>({route_id});
+    if (route && route->lane_id == lane) add({route_id});
+  }
+  std::vector<const Route*> found;
+  for (const auto& key : keys) {
+    if (const auto* route = find<Route>(key)) found.push_back(route);
+  }
   return found;
 }
 

@@ -41,7 +41,7 @@ class Loader {
   virtual bool has_other_writers() const { return false; }
   // What a member's flow, if it has one, was when an earlier batch saw the execution. A hint.
   virtual std::optional<FlowId> remembered_flow(const ExecutionId&) const { return std::nullopt; }
-  // The routes of a lane as an earlier batch saw them, if one did. A hint: routes may have been added.
+  // Routes of a lane that offered something when an earlier batch saw them, if one did. A hint.
   virtual const std::vector<Route>* remembered_routes(const std::string&) const { return nullptr; }
 };
 
@@ -130,6 +130,15 @@ struct WorkersOf {
   using Found = WorkerKey;
   std::string namespace_;
   auto operator<=>(const WorkersOf&) const = default;
+};
+// What a worker instance runs, by execution id.
+struct LeasesOf {
+  using Found = ExecutionId;
+  std::string worker_instance_id;
+  std::optional<std::string> namespace_;  // of the executions; absent: any
+  std::optional<ExecutionId> after;
+  std::uint32_t limit{};
+  auto operator<=>(const LeasesOf&) const = default;
 };
 struct BlockedOnRoute {
   using Found = ExecutionId;
@@ -249,7 +258,7 @@ struct SpendingOf {
 };
 using Questions =
     boost::mp11::mp_list<BlockedOn, WindowOf, SlotsOf, StraySlotsOf, FullKeysOf, ScopesOf, SpendingOf,
-                         OpenWaitpoints, WaitpointsNamed, RetiredSecrets, WorkersOf, BlockedOnRoute,
+                         OpenWaitpoints, WaitpointsNamed, RetiredSecrets, WorkersOf, LeasesOf, BlockedOnRoute,
                          EdgesFrom, EdgesInto, Descendants, MembersOf, OwedCancels>;
 
 class Unit {
@@ -385,7 +394,7 @@ class Unit {
     notes_.push_back({what, std::move(label), amount});
   }
 
-  // All routes of a lane, those registered in this batch included.
+  // The routes of a lane that something is offered or blocked on, in this batch, too; maybe others.
   std::vector<const Route*> routes_of(const std::string& lane);
 
   // The best execution offered on a route, as this operation sees it. `expected` says how many the caller
@@ -491,6 +500,10 @@ class Unit {
     auto [it, fresh] = drawer<Record>().shelf.try_emplace(key);
     if (!fresh) return;
     it->second.key = key;
+    // What was removed by this batch is not there, even if the store still has it.
+    if constexpr (is_owned<Record>) {
+      if (!purged_.empty() && purged_.contains(owner_of(key))) return;
+    }
     it->second.stored = std::move(record);
   }
   // What it is now that nobody else can change it.

@@ -55,7 +55,7 @@ void activate(Waitpoint& waitpoint, const SuspensionDetails& details, const Cont
 }
 
 Result<WaitpointRecordKey> bind_pending(Unit& unit, const Execution& execution,
-                                        const WaitpointBinding& binding, const SuspensionDetails& details,
+                                        const WaitpointBinding& binding, SuspensionDetails& details,
                                         const Context& at) {
   const auto key = waitpoint_key(execution.key(), binding.waitpoint_id.value_or(WaitpointId{}));
   const auto* found = unit.find<Waitpoint>(key);
@@ -83,6 +83,7 @@ Result<WaitpointRecordKey> bind_pending(Unit& unit, const Execution& execution,
     return fail_with(ErrorCode::waitpoint_not_token_bound, key.waitpoint_id.to_string(),
                      "The waitpoint has no token: make a new one.");
   }
+  name_waitpoint(details.resume_condition, found->waitpoint_key);
   const auto named = keys_of(details.resume_condition);
   if (named.size() > 1 || (named.size() == 1 && named[0] != found->waitpoint_key)) {
     return refuse("waitpoint_key_mismatch", "The condition names another key than the waitpoint's.");
@@ -129,11 +130,13 @@ Result<void> bind(Unit& unit, const Execution& execution, const std::vector<Wait
     auto fresh = new_waitpoint(unit, execution.key(), execution.attempt.attempt_index, binding.waitpoint_id,
                                binding.waitpoint_key, at);
     if (!fresh) return std::unexpected(fresh.error());
+    if (details.waitpoint_ids.empty()) name_waitpoint(details.resume_condition, fresh->waitpoint_key);
     activate(*fresh, details, at);
     details.waitpoint_ids.push_back(fresh->waitpoint_id.to_string());
     unit.insert(*std::move(fresh));
   }
-  return {};
+  // A key that was filled in may be one that the condition names as well.
+  return check(details.resume_condition);
 }
 
 Result<TokenedWaitpoint> create_waitpoint(Unit& unit, const CreateWaitpoint& request, Context& at) {

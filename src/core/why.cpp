@@ -4,10 +4,12 @@
 
 #include "core/admission.h"
 #include "core/attachment.h"
+#include "core/flow_cancel.h"
 #include "core/lane.h"
 #include "core/lease.h"
 #include "core/offer.h"
 #include "core/suspension.h"
+#include "core/transition.h"
 #include "core/worker.h"
 #include "model/text.h"
 
@@ -15,7 +17,9 @@ namespace flowfabric::core {
 
 namespace {
 
-constexpr std::uint32_t kShownDependencies = 20;
+constexpr std::size_t kShownDependencies = 20;
+constexpr std::uint32_t kEdgesPerPage = 200;
+constexpr std::uint32_t kPagesOfEdges = 50;
 constexpr std::size_t kShownWorkers = 3;
 
 class Explanation {
@@ -28,12 +32,15 @@ class Explanation {
     switch (execution_.state.lifecycle_phase) {
       case LifecyclePhase::suspended:
         add_signals();
+        add_what_a_claim_meets();
         break;
       case LifecyclePhase::runnable:
-        add_eligibility();
+        add_what_keeps_it_from_the_line();
+        add_what_a_claim_meets();
         break;
       case LifecyclePhase::active:
-        if (execution_.state.ownership_state != OwnershipState::leased) add_what_a_claim_meets();
+        if (is_lost(execution_)) add_grace();
+        if (is_lost(execution_)) add_what_a_claim_meets();
         break;
       default:
         break;
@@ -47,48 +54,77 @@ class Explanation {
     found_.reasons.push_back({what, std::move(subject), std::move(detail), until});
   }
 
-  void add_eligibility() {
+  // Its state names one thing. The others are there as well, and would be next.
+  void add_what_keeps_it_from_the_line() {
+    const auto eligibility = execution_.state.eligibility_state;
     const auto& detail = execution_.blocking_detail;
-    switch (execution_.state.eligibility_state) {
-      case EligibilityState::blocked_by_dependencies:
-        return add_dependencies();
-      case EligibilityState::not_eligible_until_time:
-        return add(kind_of_delay(), "", detail, execution_.delay_until_ms);
-      case EligibilityState::blocked_by_operator:
-        return add(WaitingFor::operator_, "", detail);
-      case EligibilityState::blocked_by_lane_state:
-        return add(WaitingFor::lane, execution_.lane_id, detail);
-      default:
-        add_what_a_claim_meets();
+    if (execution_.dependencies_pending) add_dependencies();
+    const auto until = execution_.delay_until_ms;
+    if (eligibility == EligibilityState::not_eligible_until_time)
+      add(kind_of_delay(), "", detail, until);
+    else if (until && *until > at_.now_ms)
+      add(kind_of_delay(), "", "delayed until " + time_to_text(*until), until);
+    if (eligibility == EligibilityState::blocked_by_operator) {
+      add(WaitingFor::operator_, "", detail);
+    } else if (const auto owed = owed_to(unit_, execution_); owed != OwedCancel::none) {
+      add(WaitingFor::operator_, "",
+          owed == OwedCancel::parked
+              ? parked_detail(execution_)
+              : "flow " + execution_.flow_id->to_string() + " was cancelled, and this is about to be");
     }
+    if (eligibility == EligibilityState::blocked_by_lane_state)
+      add(WaitingFor::lane, execution_.lane_id, detail);
+  }
+
+  void add_grace() {
+    const auto until = execution_.delay_until_ms;
+    if (until)
+      add(WaitingFor::delay, "", "its lease was lost; offered again at " + time_to_text(*until), until);
   }
 
   WaitingFor kind_of_delay() const {
-    switch (execution_.state.blocking_reason) {
-      case BlockingReason::waiting_for_retry_backoff:
-        return WaitingFor::retry_backoff;
-      case BlockingReason::waiting_for_resume_delay:
-        return WaitingFor::resume_delay;
-      default:
-        return WaitingFor::delay;
-    }
+    const auto& state = execution_.state;
+    if (state.blocking_reason == BlockingReason::waiting_for_resume_delay) return WaitingFor::resume_delay;
+    const bool retries = state.attempt_state == AttemptState::pending_retry_attempt;
+    return retries ? WaitingFor::retry_backoff : WaitingFor::delay;
   }
 
   void add_dependencies() {
-    const auto edges = unit_.ask(EdgesInto{execution_.key(), std::nullopt, kShownDependencies});
-    unit_.fetch<Edge>(edges);
-    for (const auto& key : edges) {
-      const auto* edge = unit_.find<Edge>(key);
-      if (!edge || edge->edge_state != EdgeState::applied ||
-          edge->dependency_state != DependencyState::unsatisfied) {
-        continue;
-      }
-      const auto* upstream = unit_.find<Execution>(edge->upstream());
-      add(WaitingFor::dependency, edge->upstream().to_string(),
+    const auto unresolved = unresolved_edges();
+    for (const auto& id : unresolved) {
+      const auto* upstream = unit_.find<Execution>(id);
+      add(WaitingFor::dependency, id.to_string(),
           upstream ? "upstream is " + std::string(enum_name(upstream->state.public_state))
                    : "upstream is gone");
     }
+    const auto* join = unit_.find<EdgeGroup>(
+        {execution_.partition_key, execution_.flow_id.value_or(FlowId{}), execution_.execution_id});
+    const auto resolved = join ? join->success_count + join->fail_count + join->skip_count : 0;
+    const auto all = join ? std::max(join->edge_count, resolved) - resolved : 0;
+    if (all > unresolved.size()) {
+      add(WaitingFor::dependency, "", "and " + std::to_string(all - unresolved.size()) + " more upstreams");
+    }
     if (found_.reasons.empty()) add(WaitingFor::dependency, "", execution_.blocking_detail);
+  }
+
+  // The first of its upstreams that it still waits for.
+  std::vector<ExecutionId> unresolved_edges() {
+    std::vector<ExecutionId> upstreams;
+    std::optional<EdgeId> after;
+    for (std::uint32_t page = 0; page < kPagesOfEdges && upstreams.size() < kShownDependencies; ++page) {
+      const auto edges = unit_.ask(EdgesInto{execution_.key(), after, kEdgesPerPage});
+      unit_.fetch<Edge>(edges);
+      for (const auto& key : edges) {
+        const auto* edge = unit_.find<Edge>(key);
+        const bool counts = edge && edge->edge_state == EdgeState::applied &&
+                            edge->dependency_state == DependencyState::unsatisfied;
+        if (counts && upstreams.size() < kShownDependencies) upstreams.push_back(edge->upstream());
+      }
+      if (edges.size() < kEdgesPerPage) break;
+      after = edges.back().edge_id;
+    }
+    unit_.fetch<Execution>(upstreams);
+    return upstreams;
   }
 
   void add_signals() {
@@ -110,15 +146,15 @@ class Explanation {
     }
   }
 
-  // In the order in which a claim would.
+  // In the order in which a claim would. What is reserved has passed everything but the lane.
   void add_what_a_claim_meets() {
-    if (execution_.grant_expires_at_ms) {
-      return add(WaitingFor::grant, "", "reserved for a worker", execution_.grant_expires_at_ms);
-    }
+    const bool is_reserved = execution_.grant_expires_at_ms.has_value();
+    if (is_reserved) add(WaitingFor::grant, "", "reserved for a worker", execution_.grant_expires_at_ms);
     if (!hands_out(unit_, execution_.lane_id)) {
       const auto state = unit_.require<Lane>({execution_.lane_id}).state;
       add(WaitingFor::lane, execution_.lane_id, "the lane is " + std::string(enum_name(state)));
     }
+    if (is_reserved) return;
     add_missing_capability();
     for (const auto& refusal : refusals_of(unit_, execution_, at_)) {
       const bool by_budget = refusal.reason == BlockingReason::waiting_for_budget;

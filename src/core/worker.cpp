@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/block.h"
+#include "core/dead_worker.h"
 #include "model/text.h"
 
 namespace flowfabric::core {
@@ -131,6 +132,7 @@ Result<MarkedDead> mark_worker_dead(Unit& unit, const MarkWorkerDead& request, C
   if (!worker) return MarkedDead{false};
   note(unit, *worker, WorkerEventKind::marked_dead, request.reason, at);
   unit.erase<Worker>(key);
+  forsake_leases(unit, key, at);
   return MarkedDead{true};
 }
 

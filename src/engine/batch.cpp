@@ -82,7 +82,8 @@ class BatchRun {
   }
 
   void run_all(std::vector<std::size_t> todo) {
-    for (int round = 0; !todo.empty(); ++round) {
+    std::unordered_map<std::size_t, int> runs;
+    while (!todo.empty()) {
       std::vector<std::size_t> again;
       std::unordered_set<std::size_t> held_up;
       for (const auto index : todo) {
@@ -90,15 +91,13 @@ class BatchRun {
         // One that has to wait for its records is not overtaken by the next about the same task.
         const bool waits = operation.in_order && held_up.contains(operation.affinity);
         if (!waits && run_one(index)) continue;
-        again.push_back(index);
-        if (operation.in_order) held_up.insert(operation.affinity);
-      }
-      if (round == kMaxRounds) {
-        for (const auto index : again) {
+        if (!waits && runs[index]++ == kMaxRounds) {
           refuse(index,
                  {ErrorCode::retry_exhausted, "", "The operation met too many new records; repeat it."});
+          continue;
         }
-        return;
+        again.push_back(index);
+        if (operation.in_order) held_up.insert(operation.affinity);
       }
       if (!again.empty()) load_more();
       todo.swap(again);
@@ -113,8 +112,12 @@ class BatchRun {
   // False: it met a record that is not loaded, and has to run again.
   bool run_one(std::size_t index) {
     auto& operation = operations_[index];
-    core::Context at{now_ms_, Random(operation.seed), settings_.partitions, settings_.retention_ms,
-                     settings_.budget_grace_ms};
+    core::Context at{now_ms_,
+                     Random(operation.seed),
+                     settings_.partitions,
+                     settings_.retention_ms,
+                     settings_.budget_grace_ms,
+                     settings_.reclaim_grace_ms};
     unit_.begin_operation();
     try {
       const auto outcome = operation.run(unit_, at);

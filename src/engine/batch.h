@@ -46,6 +46,7 @@ struct BatchSettings {
   PartitionCounts partitions{};
   std::int64_t retention_ms{};
   std::int64_t budget_grace_ms{};
+  std::int64_t reclaim_grace_ms{};
   bool tells_ended_attempts{false};
 };
 

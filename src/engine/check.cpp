@@ -74,6 +74,7 @@ class Check {
                        &Check::check_table<Group>,
                        &Check::check_table<CreateDedup>,
                        &Check::check_table<Worker>,
+                       &Check::check_table<DeadWorker>,
                        &Check::check_table<BulkJob>,
                        &Check::check_table<Edge>,
                        &Check::check_table<EdgeGroup>,
@@ -416,6 +417,7 @@ class Check {
   std::vector<std::string> readable_faults_of(Reading& reading, const FlowKey& key) {
     core::FlowNeighbourhood found{.flow = reading.find<Flow>(key)};
     if (!found.flow) return {};  // removed since
+    found.backlog = reading.find<CancelBacklog>(key);
     found.edges = reading.session.edges_of(key);
     found.joins = reading.session.joins_of(key);
     const auto members = reading.ask(core::MembersOf{key.flow_id});

@@ -5,18 +5,9 @@
 #include <latch>
 
 #include "core/block.h"
-#include "core/budget.h"
-#include "core/bulk.h"
-#include "core/dependency.h"
-#include "core/expiry.h"
-#include "core/flow_cancel.h"
-#include "core/quota.h"
-#include "core/scanner_filter.h"
-#include "core/stream.h"
-#include "core/suspension.h"
-#include "core/waitpoint.h"
-#include "core/worker.h"
 #include "engine/bulk.h"
+#include "engine/dead_worker.h"
+#include "engine/due_operation.h"
 #include "engine/flow_cancel.h"
 #include "engine/random_seed.h"
 
@@ -27,12 +18,15 @@ namespace {
 constexpr std::size_t kPage = 256;
 // What is removed per look, beside what is due: enough to keep up, too little to slow the rest.
 constexpr std::size_t kPurgePage = 300;
-constexpr std::chrono::minutes kForeignRest{1};
+// After a look that ended by an exception (08 §3.2).
+constexpr std::chrono::seconds kRestAfterException{5};
 constexpr int kFailuresBeforeRest = 3;
 constexpr std::uint64_t kCyclesOfRest = 10;
 constexpr std::chrono::milliseconds kLongestSleep{750};
 // Between two looks, so that a record that cannot be moved does not keep a core busy.
 constexpr std::int64_t kShortestRestMs = 1;
+// The store's clock may run faster than ours.
+constexpr std::int64_t kClockMayDifferMs = 1000;
 constexpr std::uint64_t kSpreadMs = 20;
 constexpr int kMaxPages = 1000;
 // After that without one, something keeps it from looking.
@@ -40,6 +34,18 @@ constexpr std::chrono::milliseconds kLongestLook{10'000};
 // Up to 50 000 events per second of each kind.
 constexpr std::chrono::seconds kTrimInterval{1};
 constexpr int kTrimSteps = 50;
+
+core::ClockScope scope_of(const EngineOptions& options) {
+  core::ClockScope scope{.filter = options.scanner_filter, .off = {}};
+  for (const auto& name : options.rules_off) {
+    if (const auto rule = enum_from_name<core::Rule>(name)) scope.off.add(*rule);
+  }
+  return scope;
+}
+
+Error thrown_error(const char* what) {
+  return {ErrorCode::unavailable, what, "What is due is looked for again; tell us if this goes on."};
+}
 
 }  // namespace
 
@@ -50,6 +56,8 @@ Clock::Clock(store::Store& store, Committers& committers, WaitingClaims& waiting
       committers_(committers),
       waiting_(waiting),
       options_(options),
+      scope_(scope_of(options)),
+      failure_log_(options.failure),
       random_(random_seed()),
       thread_([this] { loop(); }) {}
 
@@ -92,14 +100,15 @@ void Clock::add_to(EngineStats& stats) const {
     if (rule != core::Rule::none && fired_[i] > 0)
       stats.clock_rules[std::string(enum_names<core::Rule>[i])] = fired_[i];
     // What failed before it was clear which rule applies.
-    const auto name = rule == core::Rule::none ? "unknown" : enum_names<core::Rule>[i];
-    if (failed_by_rule_[i] > 0) stats.clock_errors[std::string(name)] = failed_by_rule_[i];
+    if (failed_by_rule_[i] > 0) stats.clock_errors[std::string(shown_rule(rule))] = failed_by_rule_[i];
   }
   stats.clock_is_on = options_.clock_interval.count() > 0;
   std::lock_guard lock(figures_mutex_);
   stats.clock_looks = looks_;
   stats.clock_lag_ms = lag_ms_;
   stats.clock_resting = resting_;
+  stats.clock_restarts = restarts_;
+  stats.clock_trouble = trouble_;
   stats.since_clock_look_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - last_look_)
           .count();
@@ -123,6 +132,7 @@ void Clock::end_look() {
       failures_, [&](const auto& failure) { return failure.second.skip_until > cycle_; });
   std::lock_guard lock(figures_mutex_);
   ++looks_;
+  trouble_.clear();
   resting_ = static_cast<std::uint64_t>(resting);
   last_look_ = std::chrono::steady_clock::now();
   for (std::size_t i = 1; i < kRules; ++i) {
@@ -143,23 +153,67 @@ void Clock::hurry() {
   wake_.notify_all();
 }
 
-// Trouble with the store shows in every answer; here it only means to look again later.
-std::optional<store::Agenda> Clock::read_agenda() {
-  const auto lanes = is_shared_ ? waiting_.lanes() : std::vector<std::string>();
-  std::lock_guard session_lock(session_mutex_);
+// What the step throws, as an error. Nothing of it may end the process, which is what an exception does that
+// leaves a thread.
+template <class Step>
+std::optional<Error> Clock::attempt(Step step) {
   try {
-    auto agenda = session_->agenda(lanes);
-    std::lock_guard lock(figures_mutex_);
-    lag_ms_ = agenda.next_due ? std::max<std::int64_t>(agenda.now_ms - *agenda.next_due, 0) : 0;
-    return agenda;
-  } catch (const store::StoreFailure&) {
-    session_->rollback();
+    step();
     return std::nullopt;
+  } catch (const store::StoreFailure& failure) {
+    return failure.error;
+  } catch (const core::MissingRecord& missing) {
+    return damaged(missing);
+  } catch (const std::exception& exception) {
+    return thrown_error(exception.what());
+  } catch (...) {
+    return thrown_error("an exception without a text");
   }
 }
 
+void Clock::note_trouble(const Error& error) {
+  {
+    std::lock_guard lock(figures_mutex_);
+    trouble_ = error.to_string();
+  }
+  failure_log_.add("", "", error);
+}
+
+// What concerns the store and not the record is told once for all.
+void Clock::tell_failure(const store::DueKey& key, core::Rule rule, const Error& error) {
+  if (is_hopeless(error.code))
+    failure_log_.add(std::string(shown_rule(rule)), shown(key), error);
+  else
+    failure_log_.add(std::string(shown_rule(rule)),
+                     "what is due (" + std::string(error_name(error.code)) + ")", error);
+}
+
+store::AgendaQuestion Clock::question(std::vector<std::string> waiting_lanes) {
+  std::lock_guard lock(mutex_);
+  constexpr auto end_of_time = std::numeric_limits<std::int64_t>::max();
+  const auto since = std::chrono::steady_clock::now() - anchor_;
+  // The store's time is known from the last look. By then it will be looked at again.
+  const auto now_ms = anchor_ms_ + std::chrono::duration_cast<std::chrono::milliseconds>(since).count();
+  const bool is_known = anchor_ms_ > 0 && !options_.now_ms;
+  const auto until_ms = is_known ? now_ms + options_.clock_interval.count() + kClockMayDifferMs : end_of_time;
+  return {std::move(waiting_lanes), scope_, until_ms};
+}
+
+Result<store::Agenda> Clock::read_agenda() {
+  const auto asked = question(is_shared_ ? waiting_.lanes() : std::vector<std::string>());
+  std::lock_guard session_lock(session_mutex_);
+  Result<store::Agenda> agenda;
+  if (auto error = attempt([&] { agenda = session_->agenda(asked); })) {
+    session_->rollback();
+    return std::unexpected(*std::move(error));
+  }
+  std::lock_guard lock(figures_mutex_);
+  lag_ms_ = agenda->next_due ? std::max<std::int64_t>(agenda->now_ms - *agenda->next_due, 0) : 0;
+  return agenda;
+}
+
 // True: something was done, and the agenda is out of date.
-bool Clock::act_on(const store::Agenda& agenda) {
+Result<bool> Clock::act_on(const store::Agenda& agenda) {
   if (!agenda.offered.empty()) {
     std::vector<std::pair<Route, std::uint32_t>> offers;
     for (const auto& route : agenda.offered) {
@@ -169,18 +223,20 @@ bool Clock::act_on(const store::Agenda& agenda) {
   }
   const bool due = agenda.next_due && *agenda.next_due <= agenda.now_ms;
   // A page at a time, so that waiting claims are let go in between.
-  const auto looked_at = due ? run_due(1) : std::size_t{0};
-  only_set_aside_is_due_ = due && looked_at && *looked_at == 0 && has_set_aside();
+  const auto looked_at = due ? run_due(1) : Result<std::size_t>(0);
+  if (!looked_at) return std::unexpected(looked_at.error());
+  only_set_aside_is_due_ = due && *looked_at == 0 && has_set_aside();
   const auto now = std::chrono::steady_clock::now();
   const bool trims = options_.event_retention.count() > 0 && agenda.oldest_event && now >= next_trim_ &&
                      *agenda.oldest_event < agenda.now_ms - options_.event_retention.count();
   if (trims) {
-    static_cast<void>(trim_events(kTrimSteps));
+    if (const auto trimmed = trim_events(kTrimSteps); !trimmed) return std::unexpected(trimmed.error());
     next_trim_ = std::chrono::steady_clock::now() + kTrimInterval;
   }
   return (due && !only_set_aside_is_due_) || trims;
 }
 
+// One that cannot be finished is not counted: /readyz tells when that goes on.
 void Clock::look() {
   {
     // From here on a commit may set an earlier time, which must outlive the one that is worked out below.
@@ -189,19 +245,20 @@ void Clock::look() {
   }
   const auto began = std::chrono::steady_clock::now();
   auto agenda = read_agenda();
-  if (agenda) {
-    begin_look(began);
-    if (act_on(*agenda)) agenda = read_agenda();
-    end_look();
-  }
-  plan(agenda);
+  if (!agenda) return note_trouble(agenda.error());
+  begin_look(began);
+  const auto acted = act_on(*agenda);
+  if (!acted) return note_trouble(acted.error());
+  if (*acted) agenda = read_agenda();
+  if (!agenda) return note_trouble(agenda.error());
+  end_look();
+  plan(*agenda);
 }
 
-void Clock::plan(const std::optional<store::Agenda>& agenda) {
-  if (!agenda) return;
-  const auto now_ms = agenda->now_ms;
+void Clock::plan(const store::Agenda& agenda) {
+  const auto now_ms = agenda.now_ms;
   const auto latest = now_ms + options_.clock_interval.count();
-  auto next_ms = std::max(std::min(agenda->next_due.value_or(latest), latest), now_ms + kShortestRestMs);
+  auto next_ms = std::max(std::min(agenda.next_due.value_or(latest), latest), now_ms + kShortestRestMs);
   // Looking again at once would not help.
   if (only_set_aside_is_due_) next_ms = latest;
   // All servers know when something will be due; they need not all come at once.
@@ -216,100 +273,116 @@ void Clock::loop() {
   const bool runs_rules = options_.clock_interval.count() > 0;
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    const bool rules_due = runs_rules && std::chrono::steady_clock::now() >= next_rules_;
+    const bool rules_due = runs_rules && std::chrono::steady_clock::now() >= next_look();
     lock.unlock();
-    let_go();
-    if (rules_due) look();
+    const auto thrown = attempt([&] {
+      let_go();
+      if (rules_due) look();
+    });
+    if (thrown) recover(*thrown);
     lock.lock();
     // Announced before the waiting claims are looked at, so that none can slip in between unseen.
     sleeping_until_ = std::chrono::steady_clock::now() + kLongestSleep;
     lock.unlock();
     const auto expiry = waiting_.next_expiry();
     lock.lock();
-    if (runs_rules) sleeping_until_ = std::min(sleeping_until_, next_rules_);
+    if (runs_rules) sleeping_until_ = std::min(sleeping_until_, next_look());
     if (expiry) sleeping_until_ = std::min(sleeping_until_, *expiry);
     // Notified when either of the two times has moved closer.
     if (!stopping_) wake_.wait_until(lock, sleeping_until_);
   }
 }
 
-Operation Clock::due_operation(const store::DueKey& key, std::function<void(Outcome)> done) const {
-  Operation operation;
-  operation.want = [key](core::Unit& unit) {
-    std::visit(
-        [&]<class Record>(const store::Due<Record>& due) {
-          // What another record guards is only read under that one's lock.
-          if constexpr (is_guarded<Record>) unit.want<Execution>(owner_of(due.key));
-          unit.want<Record>(due.key);
-        },
-        key);
-  };
-  auto outcome = std::make_shared<Outcome>();
-  operation.run = [key, outcome, &filter = options_.scanner_filter](core::Unit& unit, core::Context& at) {
-    std::visit(
-        [&](const auto& due) {
-          outcome->is_foreign = !core::passes(unit, filter, due.key);
-          outcome->rule = outcome->is_foreign ? core::Rule::none : core::run_due(unit, due.key, at);
-        },
-        key);
-    return engine::Outcome::keep;
-  };
-  operation.answer = [outcome, done = std::move(done)](const Error* refusal) {
-    outcome->succeeded = refusal == nullptr;
-    if (refusal) outcome->refusal = refusal->code;
-    outcome->at = std::chrono::steady_clock::now();
-    done(*outcome);
-  };
-  operation.seed = random_seed();
-  if (const auto* execution = std::get_if<store::Due<Execution>>(&key)) {
-    operation.affinity = affinity_of(execution->key);
+// A look, or what was told of it, has thrown. It begins anew after a rest.
+void Clock::recover(const Error& thrown) {
+  static_cast<void>(attempt([&] {
+    std::lock_guard session_lock(session_mutex_);
+    session_->rollback();
+  }));
+  {
+    std::lock_guard lock(mutex_);
+    not_before_ = std::chrono::steady_clock::now() + kRestAfterException;
   }
-  operation.deadline = std::chrono::steady_clock::now() + options_.operation_deadline;
-  return operation;
+  {
+    std::lock_guard lock(figures_mutex_);
+    ++restarts_;
+  }
+  static_cast<void>(attempt([&] { note_trouble(thrown); }));
 }
 
-std::vector<store::DueKey> Clock::find_due() {
+std::vector<store::DueRecord> Clock::find_due() {
   core::Unit unit(*session_);
   const auto now = session_->begin(unit);
+  std::erase_if(left_, [&](const auto& left) { return left.second.until_ms <= now; });
   // What is being left alone still stands at the head of the list: look past it.
-  auto keys = session_->due(now, kPage + failures_.size() + foreign_.size());
-  for (const auto& id : session_->purgeable(now, kPurgePage)) keys.emplace_back(store::Due<Execution>{id});
+  const auto set_aside = failures_.size() + left_.size();
+  auto due = session_->due({.until_ms = now,
+                            .scope = scope_,
+                            .limit = kPage + set_aside,
+                            .purge_limit = kPurgePage + failures_.size()});
   session_->rollback();
-  std::erase_if(keys, [&](const store::DueKey& key) { return is_set_aside(key); });
-  return keys;
+  for (const auto& [shown, error] : due.unreadable) {
+    ++failed_;
+    ++failed_by_rule_[static_cast<std::size_t>(core::Rule::none)];
+    failure_log_.add(std::string(shown_rule(core::Rule::none)), shown, error);
+  }
+  some_are_unreadable_ = !due.unreadable.empty();
+  std::erase_if(due.found, [&](const store::DueRecord& record) { return is_set_aside(record); });
+  return std::move(due.found);
 }
 
 bool Clock::has_set_aside() {
   std::lock_guard lock(session_mutex_);
-  return !failures_.empty() || !foreign_.empty();
+  return sets_aside();
 }
 
-bool Clock::is_set_aside(const store::DueKey& key) const {
-  const auto failure = failures_.find(key);
-  return (failure != failures_.end() && failure->second.skip_until > cycle_) || foreign_.contains(key);
+bool Clock::sets_aside() const {
+  return !failures_.empty() || !left_.empty() || some_are_unreadable_;
+}
+
+bool Clock::is_set_aside(const store::DueRecord& record) const {
+  const auto failure = failures_.find(record.key);
+  const auto left = left_.find(record.key);
+  return (failure != failures_.end() && failure->second.skip_until > cycle_) ||
+         (left != left_.end() && left->second.due_at_ms == record.due_at_ms);
 }
 
 // Something is due that was not found: another server, or another operation, holds it just now.
 bool Clock::others_are_busy() {
-  if (!is_shared_ || !failures_.empty() || !foreign_.empty()) return false;
-  const auto agenda = session_->agenda({});
+  if (!is_shared_ || sets_aside()) return false;
+  const auto agenda = session_->agenda(question({}));
   return agenda.next_due && *agenda.next_due <= agenda.now_ms;
 }
 
-void Clock::note_outcome(const store::DueKey& key, const Outcome& outcome) {
+void Clock::note_outcome(const store::DueRecord& record, const DueOutcome& outcome) {
+  const auto& key = record.key;
   auto& through = through_at_[static_cast<std::size_t>(outcome.rule)];
   through = std::max(through, outcome.at);
-  if (!outcome.succeeded) {
+  if (outcome.refusal) {
     ++failed_by_rule_[static_cast<std::size_t>(outcome.rule)];
-    return note_success(key, go_round_damage(key, outcome));
+    tell_failure(key, outcome.rule, *outcome.refusal);
+    bool went_round = false;
+    const auto thrown = attempt([&] { went_round = go_round_damage(key, outcome); });
+    if (thrown) tell_failure(key, outcome.rule, *thrown);
+    return note_success(key, went_round && !thrown);
+  }
+  if (outcome.rests_until_ms) {
+    left_.insert_or_assign(key, Left{record.due_at_ms, *outcome.rests_until_ms});
   }
   if (outcome.is_foreign) {
     ++filtered_;
-    foreign_.emplace(key, std::chrono::steady_clock::now() + kForeignRest);
     return;
   }
   ++fired_[static_cast<std::size_t>(outcome.rule)];
-  if (!run_bulk(key)) note_success(key, true);
+  bool is_bulk = false;
+  const auto thrown = attempt([&] { is_bulk = run_bulk(key); });
+  if (thrown) {
+    session_->rollback();
+    ++failed_by_rule_[static_cast<std::size_t>(outcome.rule)];
+    tell_failure(key, outcome.rule, *thrown);
+    return note_success(key, false);
+  }
+  if (!is_bulk) note_success(key, true);
 }
 
 void Clock::note_success(const store::DueKey& key, bool succeeded) {
@@ -331,9 +404,17 @@ bool Clock::run_bulk(const store::DueKey& key) {
   return true;
 }
 
-// One member of a cancelled flow, or one worker, that cannot be read holds up nobody but itself.
-bool Clock::go_round_damage(const store::DueKey& key, const Outcome& outcome) {
-  if (!is_hopeless(*outcome.refusal)) return false;
+// One member of a cancelled flow, one worker, or one lease of a dead one, that cannot be read holds up nobody
+// but itself.
+bool Clock::go_round_damage(const store::DueKey& key, const DueOutcome& outcome) {
+  const bool hopeless = is_hopeless(outcome.refusal->code);
+  const auto* worker = std::get_if<store::Due<DeadWorker>>(&key);
+  // Its leases may have met too many new records together.
+  if (worker && (hopeless || outcome.refusal->code == ErrorCode::retry_exhausted)) {
+    ++failed_;
+    return offer_each(*session_, committers_, worker->key, options_);
+  }
+  if (!hopeless) return false;
   if (const auto* flow = std::get_if<store::Due<CancelBacklog>>(&key)) {
     ++failed_;
     return cancel_each(*session_, committers_, flow->key, options_);
@@ -361,45 +442,43 @@ bool Clock::run_now(std::move_only_function<engine::Outcome(core::Unit&, core::C
   return answer.get();
 }
 
-void Clock::run_page(const std::vector<store::DueKey>& keys) {
-  auto outcomes = std::make_shared<std::vector<Outcome>>(keys.size());
-  auto all = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(keys.size()));
+void Clock::run_page(const std::vector<store::DueRecord>& page) {
+  auto outcomes = std::make_shared<std::vector<DueOutcome>>(page.size());
+  auto all = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(page.size()));
   std::vector<Operation> operations;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    operations.push_back(due_operation(keys[i], [outcomes, all, i](const Outcome& outcome) {
-      (*outcomes)[i] = outcome;
-      all->count_down();
-    }));
+  for (std::size_t i = 0; i < page.size(); ++i) {
+    operations.push_back(
+        due_operation(page[i].key, scope_, options_, [outcomes, all, i](const DueOutcome& outcome) {
+          (*outcomes)[i] = outcome;
+          all->count_down();
+        }));
   }
   committers_.submit(std::move(operations));
   all->wait();
-  for (std::size_t i = 0; i < keys.size(); ++i) note_outcome(keys[i], (*outcomes)[i]);
+  for (std::size_t i = 0; i < page.size(); ++i) note_outcome(page[i], (*outcomes)[i]);
 }
 
 Result<std::size_t> Clock::run_due(int pages) {
   std::lock_guard lock(session_mutex_);
   std::size_t looked_at = 0;
-  try {
-    const auto now = std::chrono::steady_clock::now();
-    std::erase_if(foreign_, [&](const auto& foreign) { return foreign.second <= now; });
-    for (int page = 0; page < pages; ++page) {
+  const auto error = attempt([&] {
+    for (int i = 0; i < pages; ++i) {
       ++cycle_;
-      const auto keys = find_due();
+      const auto page = find_due();
       if (is_stopping()) break;
-      if (keys.empty()) {
+      if (page.empty()) {
         if (pages == 1 || !others_are_busy()) break;
         std::this_thread::sleep_for(std::chrono::milliseconds(kShortestRestMs));
         continue;
       }
-      run_page(keys);
-      looked_at += keys.size();
-      operations_ += keys.size();
+      run_page(page);
+      looked_at += page.size();
+      operations_ += page.size();
     }
-    return looked_at;
-  } catch (const store::StoreFailure& failure) {
-    session_->rollback();
-    return std::unexpected(failure.error);
-  }
+  });
+  if (!error) return looked_at;
+  session_->rollback();
+  return std::unexpected(*error);
 }
 
 Result<std::size_t> Clock::run_due() {
@@ -414,15 +493,14 @@ Result<std::size_t> Clock::run_due() {
 
 Result<void> Clock::trim_events(int steps) {
   std::lock_guard lock(session_mutex_);
-  try {
+  const auto error = attempt([&] {
     for (int step = 0; step < steps && !is_stopping(); ++step) {
       if (!trim_step()) break;
     }
-    return {};
-  } catch (const store::StoreFailure& failure) {
-    session_->rollback();
-    return std::unexpected(failure.error);
-  }
+  });
+  if (!error) return {};
+  session_->rollback();
+  return std::unexpected(*error);
 }
 
 // False: there is nothing to remove, or it could not be.

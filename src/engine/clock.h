@@ -9,8 +9,10 @@
 #include <mutex>
 #include <thread>
 
-#include "core/expiry.h"
+#include "core/rule.h"
 #include "engine/committers.h"
+#include "engine/due_operation.h"
+#include "engine/failure_log.h"
 #include "store/store.h"
 
 namespace flowfabric::engine {
@@ -34,13 +36,10 @@ class Clock {
   void add_to(EngineStats& stats) const;
 
  private:
-  // What became of a due record.
-  struct Outcome {
-    bool succeeded{false};
-    std::optional<ErrorCode> refusal{};
-    bool is_foreign{false};  // it is left to other engines
-    core::Rule rule{};
-    SteadyTime at{};
+  // What is due, but not for this clock. Once it is due at another time, that may have changed.
+  struct Left {
+    std::int64_t due_at_ms{};
+    std::int64_t until_ms{};
   };
   static constexpr std::size_t kRules = enum_names<core::Rule>.size();
   struct Failures {
@@ -54,19 +53,26 @@ class Clock {
   void begin_look(SteadyTime began);
   // All rules were looked for; those that had nothing to do were through when that was clear.
   void end_look();
-  bool act_on(const store::Agenda& agenda);
-  std::optional<store::Agenda> read_agenda();
-  void plan(const std::optional<store::Agenda>& agenda);
-  std::vector<store::DueKey> find_due();
+  Result<bool> act_on(const store::Agenda& agenda);
+  Result<store::Agenda> read_agenda();
+  store::AgendaQuestion question(std::vector<std::string> waiting_lanes);
+  void plan(const store::Agenda& agenda);
+  std::vector<store::DueRecord> find_due();
   bool others_are_busy();
-  void run_page(const std::vector<store::DueKey>& keys);
+  void run_page(const std::vector<store::DueRecord>& page);
   bool run_bulk(const store::DueKey& key);
-  bool go_round_damage(const store::DueKey& key, const Outcome& outcome);
+  bool go_round_damage(const store::DueKey& key, const DueOutcome& outcome);
+  template <class Step>
+  std::optional<Error> attempt(Step step);
+  void note_trouble(const Error& error);
+  void recover(const Error& thrown);
+  void tell_failure(const store::DueKey& key, core::Rule rule, const Error& error);
+  SteadyTime next_look() const { return std::max(next_rules_, not_before_); }
   bool run_now(std::move_only_function<engine::Outcome(core::Unit&, core::Context&)> run);
-  Operation due_operation(const store::DueKey& key, std::function<void(Outcome)> done) const;
   bool has_set_aside();
-  bool is_set_aside(const store::DueKey& key) const;
-  void note_outcome(const store::DueKey& key, const Outcome& outcome);
+  bool sets_aside() const;
+  bool is_set_aside(const store::DueRecord& record) const;
+  void note_outcome(const store::DueRecord& record, const DueOutcome& outcome);
   Result<std::size_t> run_due(int pages);
   Result<void> trim_events(int steps);
   bool trim_step();
@@ -78,18 +84,21 @@ class Clock {
   Committers& committers_;
   WaitingClaims& waiting_;
   const EngineOptions options_;
+  const core::ClockScope scope_;
 
   std::mutex session_mutex_;
   // Records whose rule fails again and again are left alone for a while, so that they hold up nothing else.
   std::map<store::DueKey, Failures> failures_;
   std::uint64_t cycle_{0};
-  // What the filter leaves to others; looked at again after a while, since tags may change.
-  std::map<store::DueKey, SteadyTime> foreign_;
+  std::map<store::DueKey, Left> left_;
+  bool some_are_unreadable_{false};  // of what was due at the last look
+  FailureLog failure_log_;
 
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_{false};
   SteadyTime next_rules_{};  // when to look for due records again
+  SteadyTime not_before_{};  // after a look that ended by an exception
   SteadyTime sleeping_until_{};
   SteadyTime next_trim_{};
   bool only_set_aside_is_due_{false};
@@ -109,6 +118,8 @@ class Clock {
   std::array<SteadyTime, kRules> through_at_{};
   mutable std::mutex figures_mutex_;
   std::uint64_t looks_{0};
+  std::uint64_t restarts_{0};
+  std::string trouble_;
   std::array<Distribution, kRules> seconds_{};
   SteadyTime last_look_{std::chrono::steady_clock::now()};
   std::int64_t lag_ms_{0};

@@ -36,6 +36,7 @@ Committer::Committer(std::unique_ptr<store::Session> session, const EngineOption
       settings_{{options.flow_partitions, options.budget_partitions, options.quota_partitions},
                 options.retention.count(),
                 options.budget_grace.count(),
+                options.reclaim_grace.count(),
                 static_cast<bool>(options.attempts_ended)},
       waiting_(waiting),
       committed_(std::move(committed)),

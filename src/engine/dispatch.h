@@ -249,6 +249,10 @@ inline void want(core::Unit& unit, const RegisterWorker& request, const Partitio
   unit.want<Worker>({request.namespace_, request.worker_instance_id});
   for (const auto& lane : request.lanes) unit.want_routes(lane);
 }
+inline void want(core::Unit& unit, const MarkWorkerDead& request, const PartitionCounts&) {
+  unit.want_lock<Worker>({request.namespace_, request.worker_instance_id});
+  unit.want<DeadWorker>({request.namespace_, request.worker_instance_id});
+}
 // An execution that may end, and then its dependents move.
 template <class Request>
 requires(std::is_same_v<Request, CompleteExecution> || std::is_same_v<Request, FailExecution> ||

@@ -4,6 +4,7 @@
 #include "engine/check.h"
 #include "engine/clock.h"
 #include "engine/committers.h"
+#include "engine/dead_worker.h"
 #include "engine/dispatch.h"
 #include "engine/event_reads.h"
 #include "engine/figures.h"
@@ -36,11 +37,20 @@ Result<void> check_options(const EngineOptions& options) {
   const bool usable = options.max_queued_operations > 0 && options.max_batch > 0 &&
                       options.operation_deadline.count() > 0 && options.clock_interval.count() >= 0 &&
                       options.retention.count() >= 0 && options.event_retention.count() >= 0 &&
-                      options.budget_grace.count() >= 0 && options.flow_partitions > 0 &&
-                      options.budget_partitions > 0 && options.quota_partitions > 0;
+                      options.budget_grace.count() >= 0 && options.reclaim_grace.count() >= 0 &&
+                      options.flow_partitions > 0 && options.budget_partitions > 0 &&
+                      options.quota_partitions > 0;
   if (!usable) {
     return fail_with(ErrorCode::invalid_input, "engine options",
                      "Queue bounds, batch size, deadline and partition counts must be greater than zero.");
+  }
+  for (const auto& rule : options.rules_off) {
+    const auto known = enum_from_name<core::Rule>(rule);
+    // What has served its time is always removed: idempotency keys, bulk operations that are over.
+    if (known && *known != core::Rule::none && *known != core::Rule::ttl_sweep) continue;
+    return fail_with(ErrorCode::invalid_input, "rules_off: " + rule,
+                     "Give names of rules as `EngineStats::clock_seconds` has them (all but ttl_sweep): "
+                     "lease_expiry, retention_trimmer, …");
   }
   const auto& secret = options.waitpoint_secret_hex;
   if (secret.empty() || bytes_from_hex(secret)) return {};
@@ -392,7 +402,15 @@ Answered with_handle(std::optional<OpaqueHandle> handle, Answered answer) {
 }  // namespace
 
 template <class Request>
-void Engine::post(Request request, std::function<void(Result<typename Request::Answer>)> answer) {
+void Engine::post(Request request, std::function<void(Result<typename Request::Answer>)> answer,
+                  const std::optional<ExecutionId>& in_order_with) {
+  [[maybe_unused]] const auto enqueue = [&](engine::Operation operation) {
+    if (in_order_with) {
+      operation.affinity = engine::affinity_of(*in_order_with);
+      operation.in_order = true;
+    }
+    impl_->committers.submit(std::move(operation));
+  };
   if constexpr (is_read<Request>) {
     answer(engine::answer(impl_->readers, request));
   } else if constexpr (std::is_same_v<Request, TailStream>) {
@@ -404,20 +422,26 @@ void Engine::post(Request request, std::function<void(Result<typename Request::A
   } else if constexpr (std::is_same_v<Request, CheckStore>) {
     answer(engine::check_store(impl_->readers, impl_->committers, request, impl_->options));
   } else if constexpr (std::is_same_v<Request, CancelFlow>) {
-    const bool wait = request.wait;
-    const engine::FlowCancel cancel{impl_->committers, impl_->options, request.flow_id};
-    auto then = wait ? engine::finish_cancel(cancel, std::move(answer)) : std::move(answer);
-    impl_->committers.submit(make_operation(std::move(request), std::move(then), impl_->options));
+    auto then = std::move(answer);
+    if (request.wait) {
+      then = engine::finish_cancel(
+          {impl_->committers, impl_->readers, impl_->watchers, impl_->options, request}, std::move(then));
+    }
+    enqueue(make_operation(std::move(request), std::move(then), impl_->options));
+  } else if constexpr (std::is_same_v<Request, MarkWorkerDead>) {
+    auto then = engine::offer_leases({request.namespace_, request.worker_instance_id}, impl_->committers,
+                                     impl_->options, std::move(answer));
+    enqueue(make_operation(std::move(request), std::move(then), impl_->options));
   } else if constexpr (std::is_same_v<Request, SuspendExecution>) {
     const auto now_ms = impl_->options.now_ms ? impl_->options.now_ms() : store::system_now_ms();
     if (auto ok = engine::resolve_handle(request, impl_->backend, now_ms); !ok) {
       return answer(std::unexpected(ok.error()));
     }
     auto then = with_handle(request.handle, std::move(answer));
-    impl_->committers.submit(make_operation(std::move(request), std::move(then), impl_->options));
+    enqueue(make_operation(std::move(request), std::move(then), impl_->options));
   } else if constexpr (std::is_same_v<Request, ClaimTasks>) {
     if (!request.abandoned) {
-      return impl_->committers.submit(make_operation(std::move(request), std::move(answer), impl_->options));
+      return enqueue(make_operation(std::move(request), std::move(answer), impl_->options));
     }
     // One that was woken and then not wanted leaves its work to others who wait.
     auto then = [this, gone = request.abandoned, lanes = request.lanes,
@@ -425,20 +449,20 @@ void Engine::post(Request request, std::function<void(Result<typename Request::A
       if (*gone) impl_->heard(lanes);
       answer(std::move(tasks));
     };
-    impl_->committers.submit(make_operation<ClaimTasks>(std::move(request), std::move(then), impl_->options));
+    enqueue(make_operation<ClaimTasks>(std::move(request), std::move(then), impl_->options));
   } else if constexpr (std::is_same_v<Request, RenewLease>) {
     auto then = [this, answer = std::move(answer)](Result<Renewal> renewal) {
       impl_->tally.count_renewal(renewal.has_value());
       answer(std::move(renewal));
     };
-    impl_->committers.submit(make_operation<RenewLease>(std::move(request), std::move(then), impl_->options));
+    enqueue(make_operation<RenewLease>(std::move(request), std::move(then), impl_->options));
   } else if constexpr (uses_grant<Request>) {
     auto then = counting_grant_claim(impl_->tally, std::move(answer));
-    impl_->committers.submit(make_operation(std::move(request), std::move(then), impl_->options));
+    enqueue(make_operation(std::move(request), std::move(then), impl_->options));
   } else if constexpr (std::is_same_v<Request, CreateExecutions>) {
     create_all(impl_->committers, std::move(request), std::move(answer), impl_->options);
   } else {
-    impl_->committers.submit(make_operation(std::move(request), std::move(answer), impl_->options));
+    enqueue(make_operation(std::move(request), std::move(answer), impl_->options));
   }
 }
 
@@ -446,15 +470,14 @@ template <class Request>
 Result<typename Request::Answer> Engine::call(Request request) {
   if constexpr (is_read<Request>)
     return engine::answer(impl_->readers, request);
-  else if constexpr (std::is_same_v<Request, CancelFlow>)
-    return engine::await_cancel(impl_->readers, request, submit(request).get());
   else
     return submit(std::move(request)).get();
 }
 
 // The templates are defined here, so that the public header stays light; each request is compiled once.
-#define FLOWFABRIC_OPERATION(Request)                                                         \
-  template void Engine::post(Request, std::function<void(Result<typename Request::Answer>)>); \
+#define FLOWFABRIC_OPERATION(Request)                                                        \
+  template void Engine::post(Request, std::function<void(Result<typename Request::Answer>)>, \
+                             const std::optional<ExecutionId>&);                             \
   template Result<typename Request::Answer> Engine::call(Request);
 FLOWFABRIC_OPERATION(CreateExecution)
 FLOWFABRIC_OPERATION(ClaimTasks)

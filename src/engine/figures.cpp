@@ -28,7 +28,13 @@ Result<StoreFigures> answer(Readers& readers, const ReadFigures&) {
     for (const auto& [key, count] : reading.session.lane_counts()) {
       figures.executions[key.lane_id][key.public_state] = count;
     }
-    for_each_page<CancelBacklog>(reading, [&](const auto& flows) { figures.cancel_backlog += flows.size(); });
+    for_each_page<CancelBacklog>(reading, [&](const auto& flows) {
+      for (const auto& key : flows) reading.unit.want<CancelBacklog>(key);
+      for (const auto& key : flows) {
+        const auto status = reading.require<CancelBacklog>(key).status;
+        if (status != BacklogState::kept) ++figures.cancel_backlog;
+      }
+    });
     for_each_page<Lane>(reading, [&](const auto& lanes) { figures.lanes += lanes.size(); });
     const core::Context at{.now_ms = reading.now_ms};
     for_each_page<Worker>(reading, [&](const auto& keys) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <latch>
-#include <thread>
 
 #include "core/flow_cancel.h"
 #include "engine/random_seed.h"
@@ -11,7 +10,9 @@ namespace flowfabric::engine {
 
 namespace {
 
-constexpr std::chrono::milliseconds kLookAgain{20};
+constexpr std::chrono::milliseconds kLookAgain{50};
+constexpr std::int64_t kMaxWaitMs = 300'000;
+constexpr std::uint32_t kOwedPerPage = 1000;
 
 using CancelRun = std::function<void(core::Unit&, core::Context&)>;
 
@@ -35,7 +36,10 @@ class Cancelling : public std::enable_shared_from_this<Cancelling> {
  public:
   Cancelling(const FlowCancel& cancel, FlowCancellation header, CancelAnswer answer)
       : cancel_(cancel),
-        key_{partition_of(cancel.flow_id.uuid, cancel.options.flow_partitions), cancel.flow_id},
+        key_{partition_of(cancel.request.flow_id.uuid, cancel.options.flow_partitions),
+             cancel.request.flow_id},
+        until_(std::chrono::steady_clock::now() +
+               std::chrono::milliseconds(std::min(cancel.request.wait_ms, kMaxWaitMs))),
         result_(std::move(header)),
         answer_(std::move(answer)) {}
 
@@ -52,9 +56,57 @@ class Cancelling : public std::enable_shared_from_this<Cancelling> {
     if (refusal && !is_hopeless(refusal->code)) return answer_(std::unexpected(*refusal));
     // One of them cannot be cancelled; the others can.
     if (refusal) return one_by_one();
-    if (last_.finished) result_.outcome = CancelOutcome::cancelled;
-    if (last_.finished || last_.waits_for_active) return answer_(std::move(result_));
+    if (last_.finished) return answer_done();
+    if (last_.waits_for_active) return look_again();
+    if (std::chrono::steady_clock::now() >= until_) return answer_late();
     step();
+  }
+
+  // The clock goes on with it, here or in another server.
+  void look_again() {
+    const auto next = std::min(until_, std::chrono::steady_clock::now() + kLookAgain);
+    const bool waits = cancel_.watchers.watch("", next, [self = shared_from_this()](bool last) {
+      if (last) self->look();
+      return last;
+    });
+    if (!waits) answer_late();
+  }
+
+  void look() {
+    const auto finished = cancel_.readers.read(
+        [&](Reading& reading) -> Result<bool> { return reading.find<CancelBacklog>(key_) == nullptr; });
+    if (!finished) return answer_(std::unexpected(finished.error()));
+    if (*finished) return answer_done();
+    if (std::chrono::steady_clock::now() >= until_) return answer_late();
+    look_again();
+  }
+
+  void answer_done() {
+    result_.outcome = CancelOutcome::cancelled;
+    answer_(std::move(result_));
+  }
+
+  void answer_late() {
+    if (!cancel_.request.partial_when_late) {
+      return answer_(
+          fail_with(ErrorCode::timeout, "cancel_flow: " + std::to_string(cancel_.request.wait_ms) + " ms",
+                    "The flow is cancelled; its members follow in the background. Look at it later."));
+    }
+    auto owed = cancel_.readers.read([&](Reading& reading) { return still_owed(reading); });
+    if (!owed) return answer_(std::unexpected(owed.error()));
+    result_.failed_member_execution_ids = *std::move(owed);
+    answer_partly();
+  }
+
+  Result<std::vector<ExecutionId>> still_owed(Reading& reading) const {
+    std::vector<ExecutionId> owed;
+    std::optional<Uuid> after;
+    for (;;) {
+      const auto page = reading.ask(core::OwedCancels{key_, after, kOwedPerPage});
+      owed.insert(owed.end(), page.begin(), page.end());
+      if (page.size() < kOwedPerPage) return owed;
+      after = page.back().uuid;
+    }
   }
 
   void one_by_one() {
@@ -87,6 +139,7 @@ class Cancelling : public std::enable_shared_from_this<Cancelling> {
 
   const FlowCancel cancel_;
   const FlowKey key_;
+  const SteadyTime until_;
   std::mutex mutex_;
   FlowCancellation result_;
   core::CancelStep last_;
@@ -168,26 +221,6 @@ CancelAnswer finish_cancel(const FlowCancel& cancel, CancelAnswer answer) {
     if (!header || header->outcome != CancelOutcome::scheduled) return answer(std::move(header));
     std::make_shared<Cancelling>(cancel, *std::move(header), std::move(answer))->step();
   };
-}
-
-Result<FlowCancellation> await_cancel(Readers& readers, const CancelFlow& request,
-                                      Result<FlowCancellation> answer) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(request.wait_ms);
-  const FlowKey key{partition_of(request.flow_id.uuid, readers.partitions().flow), request.flow_id};
-  while (answer && request.wait && answer->outcome == CancelOutcome::scheduled) {
-    const auto finished = readers.read(
-        [&](Reading& reading) -> Result<bool> { return reading.find<CancelBacklog>(key) == nullptr; });
-    if (!finished) return std::unexpected(finished.error());
-    if (*finished) {
-      answer->outcome = CancelOutcome::cancelled;
-    } else if (std::chrono::steady_clock::now() >= until) {
-      return fail_with(ErrorCode::timeout, "cancel_flow: " + std::to_string(request.wait_ms) + " ms",
-                       "The flow is cancelled; its members follow in the background. Look at it later.");
-    } else {
-      std::this_thread::sleep_for(kLookAgain);
-    }
-  }
-  return answer;
 }
 
 }  // namespace flowfabric::engine

@@ -3,6 +3,7 @@
 
 #include "engine/committers.h"
 #include "engine/readers.h"
+#include "engine/watchers.h"
 #include "flowfabric/flows.h"
 
 namespace flowfabric::engine {
@@ -11,12 +12,14 @@ using CancelAnswer = std::function<void(Result<FlowCancellation>)>;
 
 struct FlowCancel {
   Committers& committers;
+  Readers& readers;
+  Watchers& watchers;
   const EngineOptions& options;
-  FlowId flow_id;
+  CancelFlow request;
 };
 
-// What to do with the answer to the flow's own cancel: cancel its members, then answer. What still runs and
-// is allowed to finish is not waited for here.
+// What to do with the answer to the flow's own cancel: cancel its members, wait for what may finish by
+// itself, then answer, on a thread of the engine.
 CancelAnswer finish_cancel(const FlowCancel& cancel, CancelAnswer answer);
 
 // Repeating the call would meet the same trouble.
@@ -26,9 +29,5 @@ bool is_hopeless(ErrorCode code);
 // is given up, so that it holds up nobody. False: there was other trouble, and the step is to be repeated.
 bool cancel_each(store::Session& session, Committers& committers, const FlowKey& key,
                  const EngineOptions& options);
-
-// Waits on the calling thread for what may finish by itself.
-Result<FlowCancellation> await_cancel(Readers& readers, const CancelFlow& request,
-                                      Result<FlowCancellation> answer);
 
 }  // namespace flowfabric::engine

@@ -156,15 +156,7 @@ Result<QuotaPage> answer(Readers& readers, const ListQuotaPolicies& request) {
 Result<WaitingExplanation> answer(Readers& readers, const ExplainWaiting& request) {
   return readers.read([&](Reading& reading) -> Result<WaitingExplanation> {
     core::Context at{.now_ms = reading.now_ms, .partitions = readers.partitions()};
-    reading.unit.begin_operation();
-    for (;;) {
-      try {
-        return core::explain(reading.unit, request.execution_id, at);
-      } catch (const core::NotLoaded&) {
-        reading.unit.undo();
-        reading.session.load(reading.unit);
-      }
-    }
+    return reading.run([&](core::Unit& unit) { return core::explain(unit, request.execution_id, at); });
   });
 }
 

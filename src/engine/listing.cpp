@@ -1,8 +1,10 @@
 #include "engine/listing.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
+#include "core/dead_worker.h"
 #include "core/read.h"
 #include "core/worker.h"
 #include "model/text.h"
@@ -16,7 +18,7 @@ using store::ListScan;
 
 constexpr std::uint32_t kMaxPage = 1000;
 constexpr std::uint32_t kMaxLongPage = 10'000;
-// Beyond this many walks, looking at everything by age is the better way.
+// Beyond this many walks, they are left to the store, which takes them together.
 constexpr std::size_t kMaxWalks = 1024;
 // Candidates that a page may look at.
 constexpr std::size_t kMaxLooks = 2000;
@@ -104,6 +106,24 @@ std::vector<PublicState> states_to_walk(const std::map<PublicState, std::int64_t
 
 using Ways = std::vector<decltype(ListScan::of)>;
 
+// What the groups and states of a filter are.
+struct Choice {
+  store::GroupFilter groups;
+  std::vector<PublicState> states;  // that there is something in
+};
+
+Choice choice_of(store::Session& session, const ExecutionFilter& filter) {
+  Choice choice{{filter.lane_id, filter.namespace_, filter.execution_kind}, {}};
+  std::map<PublicState, std::int64_t> counts;
+  if (filter.lane_id) {
+    counts = session.count_lane(*filter.lane_id);
+  } else {
+    for (const auto& [key, count] : session.lane_counts()) counts[key.public_state] += count;
+  }
+  choice.states = states_to_walk(counts, filter);
+  return choice;
+}
+
 // The walks by group and state; absent when they would be too many.
 std::optional<Ways> group_ways(store::Session& session, const ExecutionFilter& filter) {
   const auto groups =
@@ -120,18 +140,22 @@ std::optional<Ways> group_ways(store::Session& session, const ExecutionFilter& f
   return ways;
 }
 
+bool is_everything(const ExecutionFilter& filter) {
+  return !filter.flow_id && filter.tags.empty() && !filter.lane_id && !filter.namespace_ &&
+         !filter.execution_kind && filter.states.empty();
+}
+
 Ways ways_to(store::Session& session, const ExecutionFilter& filter) {
   if (filter.flow_id) return {ListScan::InFlow{*filter.flow_id}};
   if (!filter.tags.empty()) {
     const auto& [key, value] = *filter.tags.begin();
     return {ListScan::Tagged{key, value}};
   }
-  const bool everything =
-      !filter.lane_id && !filter.namespace_ && !filter.execution_kind && filter.states.empty();
-  if (!everything) {
-    if (auto ways = group_ways(session, filter)) return *std::move(ways);
-  }
-  return {ListScan::Everything{}};
+  if (is_everything(filter)) return {ListScan::Everything{}};
+  if (auto ways = group_ways(session, filter)) return *std::move(ways);
+  // Every group is looked at for a page; and each that is found is one of those asked for.
+  auto [groups, states] = choice_of(session, filter);
+  return {ListScan::InGroups{std::move(groups), std::move(states)}};
 }
 
 constexpr ExecutionId kFirstId{};
@@ -161,9 +185,14 @@ bool is_beyond(const ListPosition& position, const ListQuery& query) {
                                           : oldest_end && position.created_at_ms >= *oldest_end;
 }
 
-std::vector<Walk> walks_of(store::Session& session, const ListQuery& query) {
-  auto ways = ways_to(session, query.filter);
-  const auto share = 2 * query.limit / std::max<std::size_t>(ways.size(), 1);
+bool are_many_groups(const Ways& ways) {
+  return ways.size() == 1 && std::holds_alternative<ListScan::InGroups>(ways.front());
+}
+
+std::vector<Walk> walks_along(store::Session& session, const ListQuery& query, Ways ways) {
+  // A look at many groups costs the same for a few executions as for a page.
+  const auto share =
+      are_many_groups(ways) ? query.limit + 1 : 2 * query.limit / std::max<std::size_t>(ways.size(), 1);
   const auto chunk = std::max<std::size_t>(4, std::min<std::size_t>(share, query.limit + 1));
   std::vector<Walk> walks;
   for (auto& way : ways) {
@@ -185,15 +214,14 @@ std::vector<std::pair<ListedExecution, const Group*>> load(store::Session& sessi
   return loaded;
 }
 
-}  // namespace
-
-ListResult list(store::Session& session, core::Unit& unit, const ListQuery& query) {
-  Merge merge(walks_of(session, query), query.order);
+ListResult list_along(store::Session& session, core::Unit& unit, const ListQuery& query, Ways ways,
+                      std::size_t most_looks) {
+  Merge merge(walks_along(session, query, std::move(ways)), query.order);
   ListResult result;
   std::size_t looks = 0;
-  while (looks < kMaxLooks) {
+  while (looks < most_looks) {
     std::vector<ListPosition> candidates;
-    const auto wanted = std::min<std::size_t>(query.limit + 1 - result.found.size(), kMaxLooks - looks);
+    const auto wanted = std::min<std::size_t>(query.limit + 1 - result.found.size(), most_looks - looks);
     while (candidates.size() < wanted) {
       const auto position = merge.next();
       if (!position || is_beyond(*position, query)) break;
@@ -215,6 +243,30 @@ ListResult list(store::Session& session, core::Unit& unit, const ListQuery& quer
     result.next = candidates.back();
   }
   return result;
+}
+
+// What is not rare is found by age before all groups have been looked at. (Not where the store has no index
+// by age, but walks through the groups for that, too: across a network.)
+ListResult list_many_groups(store::Session& session, core::Unit& unit, const ListQuery& query, Ways ways) {
+  if (!session.loads_instantly()) return list_along(session, unit, query, std::move(ways), kMaxLooks);
+  const auto few = std::min<std::size_t>(4 * (query.limit + std::size_t{1}), kMaxLooks);
+  auto result = list_along(session, unit, query, {ListScan::Everything{}}, few);
+  if (!result.next || result.found.size() == query.limit) return result;
+  auto rest = query;
+  rest.after = result.next;
+  rest.limit -= static_cast<std::uint32_t>(result.found.size());
+  auto others = list_along(session, unit, rest, std::move(ways), kMaxLooks);
+  std::ranges::move(others.found, std::back_inserter(result.found));
+  result.next = others.next;
+  return result;
+}
+
+}  // namespace
+
+ListResult list(store::Session& session, core::Unit& unit, const ListQuery& query) {
+  auto ways = ways_to(session, query.filter);
+  if (are_many_groups(ways)) return list_many_groups(session, unit, query, std::move(ways));
+  return list_along(session, unit, query, std::move(ways), kMaxLooks);
 }
 
 namespace {
@@ -382,29 +434,23 @@ WorkerPage living_workers(Reading& reading, const ListWorkers& request, std::opt
   }
 }
 
-// There is no index of leases by worker: what runs is looked through, up to a bound.
 void count_leases(Reading& reading, std::vector<WorkerView>& workers) {
-  constexpr int most_pages = 20;
-  using Place = std::pair<std::string, std::string>;  // namespace, instance
-  std::map<Place, std::uint64_t> held;
-  ListQuery running{.filter = {.states = {PublicState::active}},
-                    .order = ListOrder::oldest,
-                    .after = std::nullopt,
-                    .limit = kMaxPage};
-  for (int pages = 0;; ++pages) {
-    if (pages == most_pages) return;
-    const auto listed = list(reading.session, reading.unit, running);
-    for (const auto& [execution, group] : listed.found) {
-      ++held[{execution.namespace_, execution.worker_instance_id}];
-      // A worker that names no namespace works for all.
-      if (!execution.namespace_.empty()) ++held[{"", execution.worker_instance_id}];
-    }
-    if (!listed.next) break;
-    running.after = listed.next;
+  std::vector<std::string> instances;
+  for (const auto& worker : workers) instances.push_back(worker.worker_instance_id);
+  std::ranges::sort(instances);
+  const auto repeated = std::ranges::unique(instances);
+  instances.erase(repeated.begin(), repeated.end());
+  std::map<std::string, std::vector<store::LeaseCount>> held;
+  for (auto& count : reading.session.count_leases(instances, reading.now_ms)) {
+    reading.unit.want<Worker>({count.namespace_, count.worker_instance_id});
+    held[count.worker_instance_id].push_back(std::move(count));
   }
+  reading.session.load(reading.unit);
   for (auto& worker : workers) {
-    const auto found = held.find({worker.namespace_, worker.worker_instance_id});
-    worker.leases = found == held.end() ? 0 : found->second;
+    const WorkerKey key{worker.namespace_, worker.worker_instance_id};
+    for (const auto& count : held[worker.worker_instance_id]) {
+      if (core::works_for(reading.unit, key, count.namespace_)) worker.leases += count.leases;
+    }
   }
 }
 

@@ -31,6 +31,19 @@ struct Reading {
     find<Record>(key);
     return unit.require<Record>(key);
   }
+  // Runs f(unit), which takes from the unit what it needs, until all of that was there.
+  template <class F>
+  auto run(F&& f) -> decltype(f(unit)) {
+    unit.begin_operation();
+    for (;;) {
+      try {
+        return f(unit);
+      } catch (const core::NotLoaded&) {
+        unit.undo();
+        session.load(unit);
+      }
+    }
+  }
   template <class Question>
   std::vector<typename Question::Found> ask(const Question& question) {
     unit.want_answer(question);

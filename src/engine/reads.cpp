@@ -43,9 +43,11 @@ Result<ExecutionSnapshot> answer(Readers& readers, const DescribeExecution& requ
     const auto* lane = reading.find<Lane>({execution.lane_id});
     auto seen = core::snapshot(execution, reading.require<ExecutionSpec>(request.execution_id),
                                lane ? lane->state : LaneState::active);
-    if (execution.state.lifecycle_phase == LifecyclePhase::suspended) {
-      const auto* suspension = reading.find<Suspension>(core::suspension_key(request.execution_id));
-      if (suspension) seen.current_waitpoint = core::primary_waitpoint(*suspension);
+    reading.run([&](core::Unit& unit) { core::show_if_parked(unit, execution, seen); });
+    if (const auto* suspension = reading.find<Suspension>(core::suspension_key(request.execution_id))) {
+      seen.last_hmac_validation_failed_at = suspension->last_hmac_validation_failed_at_ms;
+      const bool suspended = execution.state.lifecycle_phase == LifecyclePhase::suspended;
+      if (suspended) seen.current_waitpoint = core::primary_waitpoint(*suspension);
     }
     return seen;
   });

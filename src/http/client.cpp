@@ -184,7 +184,10 @@ Result<std::unique_ptr<Client>> Client::connect(const std::string& url, ClientOp
   impl->place = *std::move(place);
   impl->options = std::move(options);
   if (impl->place.is_tls) {
-    auto tls = load_client_tls(impl->options.ca_file, impl->options.insecure);
+    auto tls = load_client_tls({.ca_file = impl->options.ca_file,
+                                .insecure = impl->options.insecure,
+                                .certificate_file = impl->options.certificate_file,
+                                .key_file = impl->options.key_file});
     if (!tls) return std::unexpected(std::move(tls).error());
     impl->tls = *std::move(tls);
   }

@@ -18,8 +18,10 @@ struct ClientOptions {
   std::chrono::milliseconds timeout{30'000};  // for connecting, and then for a whole answer
   std::string ca_file{};                      // whom to trust; empty: whom the system trusts
   bool insecure{false};                       // any certificate will do
-  std::string token{};                        // sent as `authorization: Bearer …`; empty: none
-  std::size_t max_body{256u << 20};           // of an answer
+  std::string certificate_file{};             // shown to a server that asks for one; empty: none
+  std::string key_file{};
+  std::string token{};               // sent as `authorization: Bearer …`; empty: none
+  std::size_t max_body{256u << 20};  // of an answer
 };
 
 class Client {

@@ -165,12 +165,15 @@ HeadFinder::Found HeadFinder::end_line(std::string_view bytes, std::size_t line_
   if (!has_return) return Found::malformed;
   const bool is_empty = line_feed == line_begin_ + 1;
   const bool is_first = first_line_end_ == 0;
+  const auto begin = line_begin_;
   line_begin_ = scanned_ = line_feed + 1;
   if (is_first) {
     first_line_end_ = line_begin_;
     return line_feed - 1 > max_line_ ? Found::too_large : Found::not_yet;
   }
   if (is_empty) return Found::whole;
+  // A folded line: others may read it as a header of its own.
+  if (bytes[begin] == ' ' || bytes[begin] == '\t') return Found::malformed;
   return line_begin_ - first_line_end_ > max_headers_ ? Found::too_large : Found::not_yet;
 }
 
@@ -179,6 +182,8 @@ std::optional<RequestHead> parse_request_head(std::string_view head) {
   RequestParser parser(parsed.request);
   if (!parser.parse(head)) return std::nullopt;
   parsed.is_http_1_0 = parser.version() == 10;
+  const auto hosts = std::ranges::count(parsed.request.headers, "host", &Header::first);
+  if (hosts > 1 || (hosts == 0 && !parsed.is_http_1_0)) return std::nullopt;
   parsed.body = parser.body();
   if (parsed.is_http_1_0 && parsed.body.kind == BodyForm::Kind::chunked) return std::nullopt;
   parsed.request.keep_alive = parser.keep_alive();

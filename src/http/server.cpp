@@ -101,7 +101,10 @@ struct Server::Impl {
 Result<void> Server::Impl::load_certificate() {
   const auto& options = edge.options;
   if (options.tls_certificate_file.empty() && options.tls_key_file.empty()) return {};
-  auto opened = Certificate::open(options.tls_certificate_file, options.tls_key_file);
+  auto opened = Certificate::open({.certificate_file = options.tls_certificate_file,
+                                   .key_file = options.tls_key_file,
+                                   .client_ca_file = options.tls_client_ca_file,
+                                   .ciphers = options.tls_ciphers});
   if (!opened) return std::unexpected(std::move(opened).error());
   certificate = *std::move(opened);
   return {};

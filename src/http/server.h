@@ -31,6 +31,8 @@ struct ServerOptions {
   // Both empty: no TLS. The files are read again when they change.
   std::string tls_certificate_file{};
   std::string tls_key_file{};
+  std::string tls_client_ca_file{};  // empty: clients need no certificate
+  std::string tls_ciphers{};         // of TLS 1.2, in OpenSSL's words; empty: safe ones (tls.h)
   std::function<void(const std::string&)> notice{};  // told what an operator should know; any thread
 };
 

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <sys/stat.h>
 
 #include <new>
+
+#include "http/file_stamp.h"
 
 namespace flowfabric::http {
 
@@ -32,11 +33,30 @@ std::unexpected<Error> unusable(const std::string& file, const std::string& advi
   return fail_with(ErrorCode::invalid_input, "tls", fmt::format("{}: {} ({}).", file, advice, reason));
 }
 
-std::string stamp_of(const std::string& file) {
-  struct stat found {};
-  if (::stat(file.c_str(), &found) != 0) return "none";
-  return fmt::format("{}:{}:{}:{}.{}", found.st_dev, found.st_ino, found.st_size, found.st_mtim.tv_sec,
-                     found.st_mtim.tv_nsec);
+constexpr const char* kSafeCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
+
+// Who showed a certificate that nobody here has signed is told so in the handshake.
+Result<void> demand_client_certificates(SSL_CTX* context, const std::string& ca_file) {
+  if (SSL_CTX_load_verify_file(context, ca_file.c_str()) != 1)
+    return unusable(ca_file, "give a readable file of certificates that sign those of clients, in PEM");
+  SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(ca_file.c_str()));
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  // Without one, a client that comes again with its session would be refused.
+  constexpr std::string_view kSessions = "flowfabric";
+  SSL_CTX_set_session_id_context(context, reinterpret_cast<const unsigned char*>(kSessions.data()),
+                                 kSessions.size());
+  return {};
+}
+
+Result<void> show_certificate(SSL_CTX* context, const std::string& certificate_file,
+                              const std::string& key_file) {
+  SSL_CTX_set_default_passwd_cb(context, no_passphrase);
+  if (SSL_CTX_use_certificate_chain_file(context, certificate_file.c_str()) != 1)
+    return unusable(certificate_file, "give a readable certificate chain in PEM");
+  if (SSL_CTX_use_PrivateKey_file(context, key_file.c_str(), SSL_FILETYPE_PEM) != 1 ||
+      SSL_CTX_check_private_key(context) != 1)
+    return unusable(key_file, "give the certificate's own key, readable, in PEM and without a passphrase");
+  return {};
 }
 
 }  // namespace
@@ -51,45 +71,48 @@ std::string tls_trouble() {
   return reason;
 }
 
-Result<TlsContext> load_server_tls(const std::string& certificate_file, const std::string& key_file) {
-  if (certificate_file.empty() || key_file.empty()) {
+Result<TlsContext> load_server_tls(const ServerTls& files) {
+  if (files.certificate_file.empty() || files.key_file.empty()) {
     return fail_with(ErrorCode::invalid_input, "tls",
                      "TLS needs two files: give both the certificate and its key.");
   }
   ERR_clear_error();
   auto context = new_context(TLS_server_method());
-  SSL_CTX_set_default_passwd_cb(context.get(), no_passphrase);
   // Requests say where they end: a client that leaves without a farewell has cut off nothing.
   SSL_CTX_set_options(context.get(), SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
-  if (SSL_CTX_use_certificate_chain_file(context.get(), certificate_file.c_str()) != 1)
-    return unusable(certificate_file, "give a readable certificate chain in PEM");
-  if (SSL_CTX_use_PrivateKey_file(context.get(), key_file.c_str(), SSL_FILETYPE_PEM) != 1 ||
-      SSL_CTX_check_private_key(context.get()) != 1)
-    return unusable(key_file, "give the certificate's own key, readable, in PEM and without a passphrase");
+  const auto& ciphers = files.ciphers;
+  if (SSL_CTX_set_cipher_list(context.get(), ciphers.empty() ? kSafeCiphers : ciphers.c_str()) != 1)
+    return unusable(ciphers, "give ciphers in OpenSSL's words, such as ECDHE+AESGCM");
+  if (auto shown = show_certificate(context.get(), files.certificate_file, files.key_file); !shown)
+    return std::unexpected(shown.error());
+  if (files.client_ca_file.empty()) return context;
+  if (auto demanded = demand_client_certificates(context.get(), files.client_ca_file); !demanded)
+    return std::unexpected(demanded.error());
   return context;
 }
 
-Result<TlsContext> load_client_tls(const std::string& ca_file, bool insecure) {
+Result<TlsContext> load_client_tls(const ClientTls& files) {
   ERR_clear_error();
   auto context = new_context(TLS_client_method());
-  SSL_CTX_set_verify(context.get(), insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, nullptr);
-  if (insecure) return context;
-  if (ca_file.empty())
+  SSL_CTX_set_verify(context.get(), files.insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, nullptr);
+  if (!files.certificate_file.empty()) {
+    if (auto shown = show_certificate(context.get(), files.certificate_file, files.key_file); !shown)
+      return std::unexpected(shown.error());
+  }
+  if (files.insecure) return context;
+  if (files.ca_file.empty())
     SSL_CTX_set_default_verify_paths(context.get());
-  else if (SSL_CTX_load_verify_file(context.get(), ca_file.c_str()) != 1)
-    return unusable(ca_file, "give a readable file of trusted certificates in PEM");
+  else if (SSL_CTX_load_verify_file(context.get(), files.ca_file.c_str()) != 1)
+    return unusable(files.ca_file, "give a readable file of trusted certificates in PEM");
   return context;
 }
 
-Certificate::Certificate(std::string certificate_file, std::string key_file)
-    : certificate_file_(std::move(certificate_file)), key_file_(std::move(key_file)) {}
-
-Result<std::unique_ptr<Certificate>> Certificate::open(std::string certificate_file, std::string key_file) {
-  std::unique_ptr<Certificate> certificate(new Certificate(std::move(certificate_file), std::move(key_file)));
+Result<std::unique_ptr<Certificate>> Certificate::open(ServerTls files) {
+  std::unique_ptr<Certificate> certificate(new Certificate(std::move(files)));
   // The stamp is taken first: what changes while it is read is read again.
   certificate->stamp_ = certificate->stamp();
-  auto context = load_server_tls(certificate->certificate_file_, certificate->key_file_);
+  auto context = load_server_tls(certificate->files_);
   if (!context) return std::unexpected(std::move(context).error());
   certificate->context_ = *std::move(context);
   return certificate;
@@ -101,14 +124,15 @@ TlsContext Certificate::context() const {
 }
 
 std::string Certificate::stamp() const {
-  return stamp_of(certificate_file_) + " " + stamp_of(key_file_);
+  return file_stamp(files_.certificate_file) + " " + file_stamp(files_.key_file) + " " +
+         file_stamp(files_.client_ca_file);
 }
 
 std::optional<std::string> Certificate::refresh() {
   auto stamp = this->stamp();
   if (stamp == stamp_) return std::nullopt;
   stamp_ = std::move(stamp);
-  auto context = load_server_tls(certificate_file_, key_file_);
+  auto context = load_server_tls(files_);
   if (!context) {
     return "The certificate has changed and cannot be used; new connections get the one before. " +
            context.error().advice;

@@ -1,4 +1,5 @@
-// TLS: what a server shows, and whom a client trusts. Versions before 1.2 are not spoken.
+// TLS: what a server shows, and whom a client trusts. Versions before 1.2 are not spoken, and of 1.2 only
+// ciphers with forward secrecy that authenticate what they encrypt.
 #pragma once
 
 #include <memory>
@@ -14,10 +15,23 @@ namespace flowfabric::http {
 
 using TlsContext = std::shared_ptr<ssl_ctx_st>;
 
-// Both in PEM; the certificate with its chain.
-Result<TlsContext> load_server_tls(const std::string& certificate_file, const std::string& key_file);
-// No file: whom the system trusts. Insecure: anybody.
-Result<TlsContext> load_client_tls(const std::string& ca_file, bool insecure);
+// Files are in PEM.
+struct ServerTls {
+  std::string certificate_file;  // with its chain
+  std::string key_file;
+  std::string client_ca_file{};  // who signs clients' certificates; empty: they need none
+  std::string ciphers{};         // of TLS 1.2, in OpenSSL's words; empty: as above
+};
+Result<TlsContext> load_server_tls(const ServerTls& files);
+
+struct ClientTls {
+  std::string ca_file{};  // whom to trust; empty: whom the system trusts
+  bool insecure{false};   // anybody
+  // What the client shows, if a server asks for it; empty: nothing.
+  std::string certificate_file{};
+  std::string key_file{};
+};
+Result<TlsContext> load_client_tls(const ClientTls& files);
 
 // The last thing OpenSSL complained about on this thread; empty: nothing.
 std::string tls_trouble();
@@ -25,7 +39,7 @@ std::string tls_trouble();
 // A server's certificate, which is read again when its files change.
 class Certificate {
  public:
-  static Result<std::unique_ptr<Certificate>> open(std::string certificate_file, std::string key_file);
+  static Result<std::unique_ptr<Certificate>> open(ServerTls files);
 
   // For new connections.
   TlsContext context() const;
@@ -34,12 +48,11 @@ class Certificate {
   std::optional<std::string> refresh();
 
  private:
-  Certificate(std::string certificate_file, std::string key_file);
+  explicit Certificate(ServerTls files) : files_(std::move(files)) {}
   // Changes whenever a file does.
   std::string stamp() const;
 
-  const std::string certificate_file_;
-  const std::string key_file_;
+  const ServerTls files_;
   std::string stamp_;  // of what was read last
   mutable std::mutex mutex_;
   TlsContext context_;

@@ -18,18 +18,12 @@
 
 namespace flowfabric {
 
-// Why a lease has ended for a while, other than by a suspension, which has records of its own; and how a
-// lease of an attempt began that goes on. By these events an execution's history is told, and they are few:
-// only they are indexed by their execution (`ff_lease_event_pauses`), so a new reason needs a new index.
+// Reasons of lease events by which attempts pause and go on (core/index_rules.h).
 inline constexpr const char* kWorkerDelay = "worker_delay";
 inline constexpr const char* kWaitingChildren = "waiting_children";
 inline constexpr const char* kPausedByBudget = "paused_by_budget";
 inline constexpr const char* kClaimResumed = "claim_resumed";
 inline constexpr const char* kGrantAndClaimResumed = "issue_grant_and_claim_resumed";
-inline bool is_pause_reason(std::string_view reason) {
-  return reason == kWorkerDelay || reason == kWaitingChildren || reason == kPausedByBudget ||
-         reason == kClaimResumed || reason == kGrantAndClaimResumed;
-}
 
 // Events are only ever appended; the store numbers them in commit order.
 struct LeaseEvent {

@@ -76,10 +76,11 @@ struct CurrentAttempt {
   std::optional<std::int64_t> attempt_started_at_ms;
   std::optional<std::int64_t> attempt_resumed_at_ms;
   std::optional<std::int64_t> attempt_suspended_at_ms;
-  std::string attempt_suspension;                       // a suspension id, or `worker_delay`
-  std::optional<std::int64_t> attempt_timeout_at_ms;    // armed while leased
-  std::optional<std::int64_t> attempt_timeout_left_ms;  // kept while paused
-  std::optional<std::uint32_t> fallback_tier;           // of the policy; absent: the work as submitted
+  std::string attempt_suspension;                     // a suspension id, or `worker_delay`
+  std::optional<std::int64_t> attempt_timeout_at_ms;  // armed while leased
+  // Kept while paused. While a budget has set the clock (core/breach.h): how much later its own would be.
+  std::optional<std::int64_t> attempt_timeout_left_ms;
+  std::optional<std::uint32_t> fallback_tier;  // of the policy; absent: the work as submitted
   Lineage lineage;
   bool operator==(const CurrentAttempt&) const = default;
 };

@@ -143,11 +143,12 @@ BOOST_DESCRIBE_STRUCT(PendingCancelGroup, (),
 enum class BacklogState : std::uint8_t {
   parking,             // let_active_finish: members are taken out of the line
   waiting_for_active,  // and wait until nothing runs any more
-  cancelling
+  cancelling,
+  kept  // it never had a member: nobody is owed anything, and the flow is removed when this is due
 };
-BOOST_DESCRIBE_ENUM(BacklogState, parking, waiting_for_active, cancelling)
+BOOST_DESCRIBE_ENUM(BacklogState, parking, waiting_for_active, cancelling, kept)
 
-// A cancelled flow with members that are still to be cancelled.
+// A cancelled flow with members that are still to be cancelled, or one that has none and is to be removed.
 struct CancelBacklog {
   static constexpr const char* table = "ff_cancel_backlog";
   using Key = FlowKey;

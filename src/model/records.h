@@ -20,7 +20,7 @@ namespace flowfabric {
 // Everything below a store is written over these lists: a new record is added here, and nowhere else.
 using Records =
     boost::mp11::mp_list<Execution, ExecutionSpec, Attempt, ExecutionTag, Grant, Lane, Route, Group,
-                         CreateDedup, Worker, BulkJob, Flow, Edge, EdgeGroup, PendingCancelGroup,
+                         CreateDedup, Worker, DeadWorker, BulkJob, Flow, Edge, EdgeGroup, PendingCancelGroup,
                          CancelBacklog, CancelBacklogMember, DependencyDispatch, Suspension, PastSuspension,
                          Waitpoint, Signal, SignalDedup, SuspendDedup, HmacKey, Keystore, Budget, Breach,
                          UsageDedup, Spend, QuotaPolicy, QuotaAdmission, ScopeLimits, LaneClock, Stream,

@@ -1,4 +1,5 @@
-// The records that many executions share: lanes with their counts, routes, groups, workers, bulk operations.
+// The records that many executions share: lanes with their counts, routes, groups, workers (dead ones, too),
+// bulk operations.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -117,6 +118,30 @@ struct Worker {
 BOOST_DESCRIBE_STRUCT(Worker, (),
                       (namespace_, worker_instance_id, worker_id, lanes, capabilities_csv, last_heartbeat_ms,
                        liveness_ttl_ms, registered_at_ms, next_due_at_ms))
+
+struct DeadWorkerKey {
+  std::string namespace_;
+  std::string worker_instance_id;
+  auto operator<=>(const DeadWorkerKey&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(DeadWorkerKey, (), (namespace_, worker_instance_id))
+
+// A worker that was taken out of the registry, until the leases that it held then are offered again. Apart
+// from its registration: it may come back meanwhile.
+struct DeadWorker {
+  static constexpr const char* table = "ff_dead_worker";
+  using Key = DeadWorkerKey;
+  Key key() const { return {namespace_, worker_instance_id}; }
+
+  std::string namespace_;
+  std::string worker_instance_id;
+  std::int64_t died_at_ms{};
+  std::string looked_up_to;  // executions up to this one are done
+  std::optional<std::int64_t> next_due_at_ms;
+  bool operator==(const DeadWorker&) const = default;
+};
+BOOST_DESCRIBE_STRUCT(DeadWorker, (),
+                      (namespace_, worker_instance_id, died_at_ms, looked_up_to, next_due_at_ms))
 
 struct BulkJobKey {
   OperationId operation_id;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 
@@ -193,6 +194,19 @@ std::string join_capabilities(const std::vector<std::string>& sorted_tokens) {
 
 bool covers(const std::vector<std::string>& worker, const std::vector<std::string>& required) {
   return std::ranges::includes(worker, required);
+}
+
+std::string time_to_text(std::int64_t ms) {
+  using namespace std::chrono;
+  constexpr std::int64_t first = -62'135'596'800'000;  // the year 1
+  constexpr std::int64_t last = 253'402'300'799'999;   // the end of 9999
+  const sys_time<milliseconds> time(milliseconds(std::clamp(ms, first, last)));
+  const auto day = floor<days>(time);
+  const year_month_day date(day);
+  const hh_mm_ss clock(time - day);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", int(date.year()), unsigned(date.month()),
+                     unsigned(date.day()), clock.hours().count(), clock.minutes().count(),
+                     clock.seconds().count(), clock.subseconds().count());
 }
 
 std::string truncate_utf8(std::string text, std::size_t limit) {

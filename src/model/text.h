@@ -1,6 +1,7 @@
 // Rules for text that callers choose: what is refused, with which code, and in which words.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,10 @@ Result<std::vector<std::string>> normalize_capabilities(std::string_view side,
 std::string join_capabilities(const std::vector<std::string>& sorted_tokens);
 // Both sorted.
 bool covers(const std::vector<std::string>& worker, const std::vector<std::string>& required);
+
+// A point in time as people read it: 2026-11-16T21:40:03.120Z. Times outside the years 1 to 9999 are shown as
+// the nearest one inside.
+std::string time_to_text(std::int64_t ms);
 
 // The prefix of at most `limit` bytes that does not cut a UTF-8 sequence.
 std::string truncate_utf8(std::string text, std::size_t limit);

@@ -12,6 +12,7 @@
 #include "server/config_file.h"
 #include "server/config_reference.h"
 #include "server/config_settings.h"
+#include "server/secret_files.h"
 #include "store/store.h"
 
 namespace flowfabric::server {
@@ -191,7 +192,8 @@ class Loader {
     for (const auto& setting : all_settings()) {
       if (const auto applied = apply(setting); !applied) return std::unexpected(applied.error());
     }
-    for (const auto step : {&Loader::read_secret_files, &Loader::check_tls, &Loader::check_variables}) {
+    for (const auto step :
+         {&Loader::read_secret_files, &Loader::check_tls, &Loader::check_doors, &Loader::check_variables}) {
       if (const auto done = (this->*step)(); !done) return std::unexpected(done.error());
     }
     set_clock_interval();
@@ -242,8 +244,12 @@ class Loader {
   }
 
   Result<void> read_secret_files() {
-    if (const auto read = read_secret_file("api_token", "api_token_file"); !read) return read;
-    return read_secret_file("waitpoint.secret", "waitpoint.secret_file");
+    for (const auto& [key, file_key] : {std::pair{"store", "store_file"},
+                                        {"api_token", "api_token_file"},
+                                        {"waitpoint.secret", "waitpoint.secret_file"}}) {
+      if (const auto read = read_secret_file(key, file_key); !read) return read;
+    }
+    return {};
   }
 
   // The secret itself wins over a file that holds it, unless the file is named by a higher source.
@@ -260,12 +266,13 @@ class Loader {
     auto secret = sources_.read_file(file.text);
     if (!secret)
       return refuse(file_setting, file, "Name a file that can be read: " + secret.error().detail + ".");
-    // Editors and `echo` put an end of line behind it.
-    secret->erase(secret->find_last_not_of("\r\n") + 1);
-    if (secret->empty()) return refuse(file_setting, file, "The file is empty: put the secret into it.");
+    *secret = without_line_end(*std::move(secret));
+    if (secret->empty()) return refuse(file_setting, file, "The file is empty: put the text into it.");
     const auto applied = find_setting(key)->meaning.apply(*secret, config_);
-    if (!applied)
-      return refuse(file_setting, file, "The secret in the file is not usable. " + applied.error());
+    if (!applied) return refuse(file_setting, file, "The text in the file is not usable. " + applied.error());
+    config_.files_in_use.emplace(key, file.text);
+    // What is printed can be given as a file, and must not win over this one then.
+    std::ranges::find(config_.settings, key, &SettingInForce::key)->value = toml_text("");
     return {};
   }
 
@@ -274,6 +281,11 @@ class Loader {
   }
 
   Result<void> check_tls() {
+    const auto& client_ca = given_.at("tls.client_ca");
+    if (!client_ca.text.empty() && config_.http.tls_certificate_file.empty()) {
+      return refuse(*find_setting("tls.client_ca"), client_ca,
+                    "Clients show certificates over TLS only: give tls.certificate and tls.key, too.");
+    }
     const auto& certificate = given_.at("tls.certificate");
     const auto& key = given_.at("tls.key");
     if (certificate.text.empty() == key.text.empty()) return {};
@@ -281,6 +293,19 @@ class Loader {
     return refuse(*find_setting(needs_key ? "tls.certificate" : "tls.key"), needs_key ? certificate : key,
                   needs_key ? "Give tls.key (FF_TLS_KEY_FILE), too: TLS needs both files."
                             : "Give tls.certificate (FF_TLS_CERTIFICATE_FILE), too: TLS needs both files.");
+  }
+
+  // An address that others can reach needs something that tells friends from strangers.
+  Result<void> check_doors() {
+    const bool is_guarded = !config_.api_token.empty() || !config_.http.tls_client_ca_file.empty();
+    if (!is_asked_for("listen") || is_guarded || config_.allow_anonymous) return {};
+    const bool is_admin = !config_.admin_address.empty() && !is_loopback_address(config_.admin_address);
+    if (!is_admin && is_loopback_address(config_.http.address)) return {};
+    const auto* const key = is_admin ? "admin_listen" : "listen";
+    return refuse(*find_setting(key), given_.at(key),
+                  "Other machines can reach this address, and without a token they may do everything. Make "
+                  "one with `openssl rand -hex 32 > token` and give --api-token-file token; or demand client "
+                  "certificates (--tls-client-ca). If everybody may do everything: --allow-anonymous.");
   }
 
   Result<void> check_variables() {
@@ -299,21 +324,17 @@ class Loader {
     return check_retired_variables(sources_.environment, config_.warnings);
   }
 
+  // Those that the engine has; of the others there is nothing to turn off.
   void set_clock_interval() {
     auto& shortest = config_.engine.clock_interval;
     shortest = {};
-    std::vector<std::string> off;
     for (const auto& [rule, interval] : config_.intervals) {
       if (interval.count() == 0) {
-        off.push_back(rule);
+        if (enum_from_name<core::Rule>(rule)) config_.engine.rules_off.insert(rule);
       } else if (shortest.count() == 0 || interval < shortest) {
         shortest = interval;
       }
     }
-    if (off.empty() || shortest.count() == 0) return;
-    config_.warnings.push_back(fmt::format(
-        "the timers of {} stay on although their intervals are 0: they can only be turned off all together",
-        fmt::join(off, ", ")));
   }
 
   const Sources& sources_;

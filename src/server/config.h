@@ -37,14 +37,20 @@ struct SettingInForce {
 
 struct Config {
   std::string store_url;
+  std::string store_file;
   // `engine.clock_interval` is the shortest of `intervals` that is not zero, since the engine has one clock
   // for all rules. That is only how late it may be: it sleeps until the next rule is due.
   EngineOptions engine;
-  // By rule: how late it may fire. Zero: its timer is to be off, which the engine can do for all or none.
+  // By rule: how late it may fire. Zero: it is off (`engine.rules_off`).
   std::map<std::string, std::chrono::milliseconds> intervals;
   http::ServerOptions http;
+  std::string admin_address;  // empty: the administration has no address of its own
+  std::uint16_t admin_port{};
   api::BodyLimits max_body;
-  std::string api_token;  // empty: nobody needs one
+  std::string api_token;   // empty: nobody needs one
+  bool allow_anonymous{};  // whoever reaches the server, from wherever, may do everything
+  bool metrics_are_open{};
+  std::uint32_t outside_signals_per_minute{};
   std::string api_token_file;
   std::vector<std::string> cors_origins;
   std::vector<std::string> lanes;  // to be there from the start; as given, maybe twice
@@ -56,6 +62,9 @@ struct Config {
   LogFormat log_format{};
   bool access_log{};
   std::string otlp_endpoint;  // empty: off
+
+  // By setting: the file that its text was read from.
+  std::map<std::string, std::string, std::less<>> files_in_use;
 
   std::vector<std::string> warnings;  // for whoever starts the server; nothing secret
   std::vector<SettingInForce> settings;

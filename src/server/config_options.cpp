@@ -17,11 +17,15 @@ std::string group_of(const Setting& setting) {
 
 void add_option(CLI::App& app, const Setting& setting, FlagValues& flags) {
   const std::string key(setting.key);
-  const auto keep = [&flags, key](const std::string& text) { flags.by_key[key] = text; };
+  const bool is_boolean = setting.meaning.shape == Shape::boolean;
+  const auto keep = [&flags, key, is_boolean](const std::string& text) {
+    flags.by_key[key] = is_boolean && text.empty() ? "true" : text;
+  };
   auto* option = app.add_option_function<std::string>(flag_of(setting), keep, std::string(setting.help));
   option->group(group_of(setting));
-  option->type_name(setting.meaning.shape == Shape::number ? "NUMBER" : "TEXT");
-  if (!setting.default_text.empty()) option->default_str(std::string(setting.default_text));
+  option->type_name(is_boolean ? "" : setting.meaning.shape == Shape::number ? "NUMBER" : "TEXT");
+  if (is_boolean) option->expected(0, 1);  // --log-access and --log-access=true are the same
+  if (!setting.default_text.empty() && !is_boolean) option->default_str(std::string(setting.default_text));
 }
 
 }  // namespace

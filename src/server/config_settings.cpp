@@ -7,7 +7,6 @@
 
 #include "model/describe.h"
 #include "model/text.h"
-#include "model/waitpoint_token.h"
 
 namespace flowfabric::server {
 
@@ -71,7 +70,7 @@ Meaning word(Field field) {
 Meaning interval(const std::string& rule, std::uint64_t unit_ms) {
   return {Shape::number, [=](const std::string& given, Config& config) -> Parsed<std::string> {
             const auto parsed = parse_number(given, 0, kYearMs / unit_ms);
-            if (!parsed) return std::unexpected(parsed.error() + " Zero turns the rule's timer off.");
+            if (!parsed) return std::unexpected(parsed.error() + " Zero turns the rule off.");
             const milliseconds wanted(*parsed * unit_ms);
             config.intervals[rule] = wanted.count() == 0 ? wanted : std::max(wanted, kShortestInterval);
             return std::to_string(*parsed);
@@ -93,16 +92,21 @@ Parsed<std::string> apply_listen(const std::string& given, Config& config) {
   return given;
 }
 
+Parsed<std::string> apply_admin_listen(const std::string& given, Config& config) {
+  const auto parsed = parse_listen_address(given);
+  if (!parsed) return std::unexpected(parsed.error());
+  config.admin_address = parsed->host;
+  config.admin_port = parsed->port;
+  return given;
+}
+
 Parsed<std::string> apply_api_token(const std::string& token, Config& config) {
   if (const auto checked = check_api_token(token); !checked) return std::unexpected(checked.error());
   return config.api_token = token;
 }
 
 Parsed<std::string> apply_waitpoint_secret(const std::string& hex, Config& config) {
-  if (hex.empty() || !bytes_from_hex(hex)) {
-    return std::unexpected(
-        "Give pairs of hex digits, such as `openssl rand -hex 32` prints, or leave it out.");
-  }
+  if (const auto checked = check_waitpoint_secret(hex); !checked) return std::unexpected(checked.error());
   return config.engine.waitpoint_secret_hex = hex;
 }
 
@@ -121,16 +125,15 @@ bool may_be_in_a_header(const std::string& origin) {
 }
 
 Parsed<std::string> apply_cors_origins(const std::string& given, Config& config) {
-  auto origins = parse_list(given);
-  if (!origins) return std::unexpected(origins.error() + " * stands for everybody.");
-  const auto dropped =
-      std::erase_if(*origins, [](const auto& origin) { return !may_be_in_a_header(origin); });
-  if (origins->empty()) return std::unexpected("Give origins like https://example.com, or * for everybody.");
+  auto origins = split_list(given);
+  const auto dropped = std::erase_if(origins, [](const auto& origin) { return !may_be_in_a_header(origin); });
+  if (origins.empty() && dropped > 0)
+    return std::unexpected("Give origins like https://example.com, or * for everybody.");
   if (dropped > 0) {
     config.warnings.push_back(
         fmt::format("{} of cors_origins cannot be sent in a header, and were dropped", dropped));
   }
-  config.cors_origins = *std::move(origins);
+  config.cors_origins = std::move(origins);
   return fmt::format("{}", fmt::join(config.cors_origins, ","));
 }
 
@@ -168,7 +171,8 @@ std::optional<std::string> level_of_rust_log(const std::string& directives) {
 std::vector<Setting> make_table() {
   const Meaning store{Shape::url, apply_store};
   const Meaning listen{Shape::text, apply_listen};
-  const Meaning api_token{Shape::secret, apply_api_token};
+  const Meaning admin_listen{Shape::text, apply_admin_listen};
+  const Meaning api_token{Shape::secret, apply_api_token, true};
   const Meaning waitpoint_secret{Shape::secret, apply_waitpoint_secret, true};
   const Meaning origins{Shape::list, apply_cors_origins};
   const Meaning lanes{Shape::list, apply_lanes};
@@ -177,14 +181,27 @@ std::vector<Setting> make_table() {
   return {
       {"store", "FF_STORE", "sqlite:flowfabric.db",
        "Store URL: memory:, sqlite:PATH or postgres://user@host/database", store},
-      {"listen", "FF_LISTEN_ADDR", "0.0.0.0:9090",
+      {"store_file", "FF_STORE_FILE", "", "File that holds the store URL, for one with a password",
+       text(INTO(store_file))},
+      {"listen", "FF_LISTEN_ADDR", "127.0.0.1:9090",
        "Address and port, [::1]:9090 for IPv6; port 0: any that is free", listen},
+      {"admin_listen", "FF_ADMIN_LISTEN_ADDR", "",
+       "Another address for /metrics, health and /v1/admin, which are then not served on the first",
+       admin_listen},
       {"api_token", "FF_API_TOKEN", "",
        "Clients must send it as a bearer token; without one, everybody may do everything", api_token},
       {"api_token_file", "FF_API_TOKEN_FILE", "", "File that holds the API token",
        text(INTO(api_token_file))},
-      {"cors_origins", "FF_CORS_ORIGINS", "*", "Origins whose pages may call the API, separated by commas",
-       origins},
+      {"allow_anonymous", "FF_ALLOW_ANONYMOUS", "false",
+       "Listen without a token where others can reach the server: they may do everything then",
+       boolean(INTO(allow_anonymous))},
+      {"metrics_open", "FF_METRICS_OPEN", "false", "Whether /metrics can be read without the token",
+       boolean(INTO(metrics_are_open))},
+      {"outside_signals_per_minute", "FF_OUTSIDE_SIGNALS_PER_MINUTE", "600",
+       "Signals that an address may send with a waitpoint's token alone; 0: none",
+       number(0, kMost32, INTO(outside_signals_per_minute))},
+      {"cors_origins", "FF_CORS_ORIGINS", "",
+       "Origins whose pages may call the API, separated by commas; empty: none", origins},
       {"lanes", "FF_LANES", "default", "Lanes that are there from the start, separated by commas", lanes},
       {"max_stream_operations", "FF_MAX_CONCURRENT_STREAM_OPS", "64",
        "Reads and tails of output streams at a time", number(1, kMost32, INTO(max_stream_operations)),
@@ -209,6 +226,12 @@ std::vector<Setting> make_table() {
        text(INTO(http.tls_certificate_file))},
       {"tls.key", "FF_TLS_KEY_FILE", "", "File with the certificate's private key, PEM",
        text(INTO(http.tls_key_file))},
+      {"tls.client_ca", "FF_TLS_CLIENT_CA_FILE", "",
+       "File with certificates, PEM; clients must show one that was signed by one of them",
+       text(INTO(http.tls_client_ca_file))},
+      {"tls.ciphers", "FF_TLS_CIPHERS", "",
+       "Ciphers of TLS 1.2, in OpenSSL's words; empty: those with forward secrecy and authentication",
+       text(INTO(http.tls_ciphers))},
 
       {"http.threads", "FF_HTTP_THREADS", "2", "Threads that serve connections",
        number(1, 1024, INTO(http.threads))},
@@ -273,6 +296,9 @@ std::vector<Setting> make_table() {
       {"engine.budget_grace_ms", "FF_BUDGET_ENFORCE_GRACE_MS", "0",
        "How long an attempt may go on past a hard limit that fails it; 0: until its worker ends it",
        number(0, kMostMs, INTO(engine.budget_grace))},
+      {"engine.reclaim_grace_ms", "FF_RECLAIM_GRACE_MS", "0",
+       "How long work whose lease was lost is not offered to other workers",
+       number(0, kMostMs, INTO(engine.reclaim_grace))},
 
       {"scanner.namespace", "FF_SCANNER_NAMESPACE", "", "See to timers of this namespace only",
        scanner_namespace},
@@ -290,7 +316,7 @@ std::vector<Setting> make_table() {
       {"intervals.suspension_timeout_s", "FF_SUSPENSION_TIMEOUT_INTERVAL_S", "2",
        "How late a suspension may time out", interval("suspension_timeout", 1000)},
       {"intervals.pending_waitpoint_expiry_s", "FF_PENDING_WP_EXPIRY_INTERVAL_S", "5",
-       "How late a waitpoint that was never used may expire", interval("pending_waitpoint_expiry", 1000)},
+       "How late a waitpoint that was never used may expire", interval("pending_wp_expiry", 1000)},
       {"intervals.retention_trimmer_s", "FF_RETENTION_TRIMMER_INTERVAL_S", "60",
        "How late an execution may be removed after its retention", interval("retention_trimmer", 1000)},
       {"intervals.budget_reset_s", "FF_BUDGET_RESET_INTERVAL_S", "15", "How late a budget may begin anew",

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "model/text.h"
+#include "model/waitpoint_token.h"
 #include "store/store.h"
 #include "store/url.h"
 
@@ -17,6 +18,8 @@ namespace flowfabric::server {
 namespace {
 
 constexpr std::string_view kSpaces = " \t";
+constexpr std::size_t kShortestToken = 16;
+constexpr std::size_t kShortestSecretBytes = 32;  // as many as HMAC-SHA256 makes use of
 constexpr std::uint64_t kLastPort = std::numeric_limits<std::uint16_t>::max();
 
 std::unexpected<std::string> give(std::string advice) {
@@ -24,7 +27,7 @@ std::unexpected<std::string> give(std::string advice) {
 }
 
 std::unexpected<std::string> give_listen_address() {
-  return give("Give host:port, for example 0.0.0.0:9090, 127.0.0.1:9090 or [::1]:9090.");
+  return give("Give host:port, for example 127.0.0.1:9090, 0.0.0.0:9090 or [::1]:9090.");
 }
 
 std::unexpected<std::string> give_store_url() {
@@ -101,6 +104,14 @@ Parsed<ListenAddress> parse_listen_address(std::string_view text) {
   return ListenAddress{std::move(host), static_cast<std::uint16_t>(*port)};
 }
 
+bool is_loopback_address(const std::string& host) {
+  in_addr v4{};
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+  in6_addr v6{};
+  if (inet_pton(AF_INET6, host.c_str(), &v6) == 1) return IN6_IS_ADDR_LOOPBACK(&v6);
+  return lower_case(host) == "localhost";
+}
+
 Parsed<void> check_plain_text(std::string_view text) {
   if (std::ranges::any_of(text, is_control)) return give("Leave out control characters and ends of lines.");
   if (!is_valid_utf8(text)) return give("Give it in UTF-8.");
@@ -109,8 +120,20 @@ Parsed<void> check_plain_text(std::string_view text) {
 
 Parsed<void> check_api_token(std::string_view token) {
   // A client could not send anything else in a header.
-  if (std::ranges::all_of(token, is_visible)) return {};
-  return give("A token may hold visible ASCII characters only, such as `openssl rand -hex 32` prints.");
+  if (!std::ranges::all_of(token, is_visible)) {
+    return give("A token may hold visible ASCII characters only, such as `openssl rand -hex 32` prints.");
+  }
+  if (token.size() >= kShortestToken) return {};
+  return give(fmt::format("A token has at least {} characters: `openssl rand -hex 32` prints a good one.",
+                          kShortestToken));
+}
+
+Parsed<void> check_waitpoint_secret(std::string_view hex) {
+  const auto bytes = bytes_from_hex(hex);
+  if (!bytes)
+    return give("Give pairs of hex digits, such as `openssl rand -hex 32` prints, or leave it out.");
+  if (bytes->size() >= kShortestSecretBytes) return {};
+  return give("Give at least 64 hex digits, such as `openssl rand -hex 32` prints.");
 }
 
 Parsed<void> check_http_url(std::string_view url) {

@@ -30,10 +30,14 @@ struct ListenAddress {
 };
 // host:port, and [::1]:port for IPv6.
 Parsed<ListenAddress> parse_listen_address(std::string_view text);
+// Only programs on this machine can reach it.
+bool is_loopback_address(const std::string& host);
 
 // No control characters, and UTF-8: anything else is an accident, and spoils logs.
 Parsed<void> check_plain_text(std::string_view text);
+// Short ones can be guessed.
 Parsed<void> check_api_token(std::string_view token);
+Parsed<void> check_waitpoint_secret(std::string_view hex);
 // http://host[:port][/path], or https.
 Parsed<void> check_http_url(std::string_view url);
 Parsed<void> check_store_url(const std::string& url);

@@ -1,9 +1,12 @@
 #include "server/serve.h"
 
 #include <fmt/format.h>
+#include <openssl/sha.h>
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <thread>
@@ -11,7 +14,10 @@
 #include "api/router.h"
 #include "api/tracer.h"
 #include "flowfabric/version.h"
+#include "model/waitpoint_token.h"
+#include "server/config_values.h"
 #include "server/log.h"
+#include "server/secret_files.h"
 #include "store/store.h"
 
 namespace flowfabric::server {
@@ -24,6 +30,7 @@ constexpr int kDiskFailed = 74;  // EX_IOERR of sysexits.h
 // for those whom it is still answering.
 constexpr std::chrono::seconds kTellsOfFailure{1};
 constexpr std::chrono::seconds kGraceAfterFailure{2};
+constexpr std::chrono::seconds kLooksAtFiles{1};
 
 // Waited for by one thread instead of interrupting any.
 class Signals {
@@ -39,14 +46,24 @@ class Signals {
     while (sigwait(&set_, &signal) != 0) {
     }
   }
+  // False: none has come in that time.
+  bool wait_for(std::chrono::seconds most) const {
+    const timespec time{.tv_sec = most.count(), .tv_nsec = 0};
+    return sigtimedwait(&set_, nullptr, &time) > 0;
+  }
 
  private:
   sigset_t set_{};
 };
 
 api::Options api_options(const Config& config, Log& log, api::Tracer* tracer) {
+  const bool has_friends_only = !config.http.tls_client_ca_file.empty() || config.allow_anonymous;
   api::Options options{.token = config.api_token,
+                       .loopback_names_only = !has_friends_only,
+                       .metrics_are_open = config.metrics_are_open,
+                       .speaks_tls = !config.http.tls_certificate_file.empty(),
                        .cors_origins = config.cors_origins,
+                       .outside_signals_per_minute = config.outside_signals_per_minute,
                        .max_stream_operations = config.max_stream_operations,
                        .secret_grace_ms = config.waitpoint_grace.count(),
                        .max_body = config.max_body,
@@ -83,6 +100,7 @@ Result<Engine> open_engine(const Config& config, Log& log, StoreWatch& watch, ap
   auto options = config.engine;
   options.notice = [&log](const std::string& text) { log.info(text); };
   options.warning = [&log](const std::string& text) { log.warn(text); };
+  options.failure = [&log](const std::string& text) { log.error(text); };
   options.store_failed = [&watch](const Error& why) { watch.has_failed(why); };
   if (tracer) {
     options.attempts_ended = [tracer](std::vector<EndedAttempt> ended) { tracer->add(std::move(ended)); };
@@ -97,11 +115,68 @@ Result<Engine> open_engine(const Config& config, Log& log, StoreWatch& watch, ap
 }
 
 void warn_if_open(const Config& config, Log& log) {
-  if (!config.api_token.empty()) return;
-  log.warn("No API token is set: whoever reaches this server may do everything.");
-  log.warn(
-      "That includes rotating the waitpoint secret (/v1/admin/…), reading waitpoint tokens and results. Set "
-      "FF_API_TOKEN, or let only trusted clients connect.");
+  const bool is_open = config.api_token.empty() && config.http.tls_client_ca_file.empty();
+  if (!is_open) return;
+  if (is_loopback_address(config.http.address)) {
+    log.info("No API token is set: every program on this machine may do everything.");
+  } else {
+    log.warn("No API token is set: whoever reaches this server may do everything, /v1/admin included.");
+  }
+  if (std::ranges::find(config.cors_origins, "*") != config.cors_origins.end()) {
+    log.warn("cors_origins has * and there is no token: every page in a browser may do everything.");
+  }
+}
+
+// The kid of a secret from a file: the same on every server that reads the same file.
+std::string kid_of(const std::string& secret_hex) {
+  const auto bytes = bytes_from_hex(secret_hex).value_or("");
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data());
+  return "file-" + hex_from_bytes({reinterpret_cast<const char*>(digest.data()), 8});
+}
+
+SecretFiles watch_secrets(const Config& config, Engine& engine, api::Api& api) {
+  SecretFiles files;
+  if (const auto file = config.files_in_use.find("api_token"); file != config.files_in_use.end()) {
+    files.watch(file->second, [&api](const std::string& token) -> Result<std::string> {
+      if (const auto checked = check_api_token(token); !checked) {
+        return fail_with(ErrorCode::invalid_input, "the changed token is not used", checked.error());
+      }
+      api.set_token(token);
+      return "the changed API token is in force";
+    });
+  }
+  if (const auto file = config.files_in_use.find("waitpoint.secret"); file != config.files_in_use.end()) {
+    files.watch(file->second, [&config, &engine](const std::string& hex) -> Result<std::string> {
+      if (const auto checked = check_waitpoint_secret(hex); !checked) {
+        return fail_with(ErrorCode::invalid_input, "the changed waitpoint secret is not used",
+                         checked.error());
+      }
+      const auto rotated = engine.call(RotateWaitpointSecret{
+          .new_kid = kid_of(hex), .new_secret_hex = hex, .grace_ms = config.waitpoint_grace.count()});
+      if (!rotated) return std::unexpected(rotated.error());
+      return "the changed waitpoint secret is in force, kid " + rotated->new_kid;
+    });
+  }
+  return files;
+}
+
+void look_at_files(SecretFiles& files, Log& log) {
+  for (const auto& news : files.look()) {
+    if (news)
+      log.info(*news);
+    else
+      log.warn(news.error().to_string());
+  }
+}
+
+// The second address, if there is one.
+Result<std::unique_ptr<http::Server>> start_administration(const Config& config, http::ServerOptions options,
+                                                           http::Handler& handler) {
+  if (config.admin_address.empty()) return nullptr;
+  options.address = config.admin_address;
+  options.port = config.admin_port;
+  return http::Server::start(std::move(options), handler);
 }
 
 }  // namespace
@@ -111,6 +186,9 @@ int serve(const Config& config) {
   const Signals signals;
   Log log(config.log_level, config.log_format);
   for (const auto& warning : config.warnings) log.warn(warning);
+  for (const auto& [rule, interval] : config.intervals) {
+    if (interval.count() == 0) log.info(fmt::format("The rule {} is off: its interval is 0.", rule));
+  }
   warn_if_open(config, log);
 
   // It outlives the engine, which tells it of attempts to the end.
@@ -132,7 +210,13 @@ int serve(const Config& config) {
   api::Api api(*engine, api_options(config, log, tracer.get()));
   auto http_options = config.http;
   http_options.notice = [&log](const std::string& text) { log.warn(text); };
-  auto server = http::Server::start(http_options, api);
+  api::Entrance to_work(api, api::Entrance::To::work);
+  api::Entrance to_administration(api, api::Entrance::To::administration);
+  const bool has_two = !config.admin_address.empty();
+  auto administration = start_administration(config, http_options, to_administration);
+  auto server = administration
+                    ? http::Server::start(http_options, has_two ? to_work : static_cast<http::Handler&>(api))
+                    : std::unexpected(administration.error());
   if (!server) {
     log.error(server.error().to_string());
     if (tracer) tracer->stop({});  // it may be asking the engine
@@ -142,7 +226,12 @@ int serve(const Config& config) {
                        config.http.tls_certificate_file.empty() ? "http" : "https", config.http.address,
                        (*server)->port(), store::redacted_url(config.store_url)));
 
-  signals.wait();
+  if (has_two) {
+    log.info(
+        fmt::format("the administration listens on {}:{}", config.admin_address, (*administration)->port()));
+  }
+  auto files = watch_secrets(config, *engine, api);
+  while (!signals.wait_for(kLooksAtFiles)) look_at_files(files, log);
   if (watch.failed()) std::this_thread::sleep_for(kTellsOfFailure);
   log.info("shutting down; a second signal ends it at once");
   std::thread([&signals] {
@@ -155,6 +244,8 @@ int serve(const Config& config) {
   const auto until = std::chrono::steady_clock::now() + grace;
   api.begin_draining();
   if (!(*server)->drain(grace)) log.warn("some requests were cut off after the grace period");
+  // It tells to the end that the server is not ready.
+  if (has_two) (*administration)->drain(std::chrono::milliseconds(100));
   const auto left = [&] {
     const auto rest = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
     return std::max(rest, std::chrono::milliseconds(1000));

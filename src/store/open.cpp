@@ -50,11 +50,11 @@ bool is_postgres_url(const std::string& url) {
   return url.starts_with("postgres://") || url.starts_with("postgresql://");
 }
 
-Agenda Session::agenda(const std::vector<std::string>&) {
+Agenda Session::agenda(const AgendaQuestion& question) {
   core::Unit unit(*this);
   Agenda agenda;
   agenda.now_ms = begin(unit);
-  agenda.next_due = next_due();
+  agenda.next_due = next_due({.until_ms = question.until_ms, .scope = question.scope});
   agenda.oldest_event = oldest_event();
   rollback();
   return agenda;

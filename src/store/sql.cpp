@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/index_rules.h"
+
 namespace flowfabric::store {
 
 std::string listed(Names names, std::string_view before) {
@@ -20,6 +22,18 @@ std::string equal_to_parameters(Names names) {
     condition.append(names[i]).append("=?").append(std::to_string(i + 1));
   }
   return condition;
+}
+
+std::string one_of(std::string_view column, std::span<const std::string_view> words) {
+  std::string condition;
+  for (const auto word : words) {
+    condition.append(condition.empty() ? "(" : " or ").append(column).append("='").append(word).append("'");
+  }
+  return condition + ")";
+}
+
+std::string held_by() {
+  return "ownership_state='" + std::string(enum_name(core::kHeld)) + "' and worker_instance_id=";
 }
 
 std::string statement_of(const KeyListing& listing) {

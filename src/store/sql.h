@@ -21,6 +21,12 @@ std::string listed(Names names, std::string_view before = "");
 // "a=?1 and b=?2"
 std::string equal_to_parameters(Names names);
 
+// "(a='x' or a='y')": the form that partial indexes have, word for word. The values are words of ours.
+std::string one_of(std::string_view column, std::span<const std::string_view> words);
+
+// "ownership_state='leased' and worker_instance_id=": whose leases, follows.
+std::string held_by();
+
 template <class Record>
 inline constexpr auto kColumnNames = [] {
   std::array<std::string_view, column_count<Record>()> names;

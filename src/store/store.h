@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/listing.h"
+#include "core/rule.h"
 #include "core/unit.h"
 #include "model/partition.h"
 #include "model/records.h"
@@ -43,9 +44,44 @@ struct Due {
 };
 using DueKey = boost::mp11::mp_rename<boost::mp11::mp_transform<Due, ClockedRecords>, std::variant>;
 
-// A walk along one index of executions, by time of creation.
+// Asks for what a clock has to see to by a time, oldest first.
+struct DueScan {
+  std::int64_t until_ms{};
+  core::ClockScope scope{};
+  std::size_t limit{};        // of each kind of record
+  std::size_t purge_limit{};  // of executions that are to be removed
+};
+struct DueRecord {
+  std::int64_t due_at_ms{};
+  DueKey key;
+};
+// What is due, but nobody can tell what it is.
+struct UnreadableKey {
+  std::string shown;  // its table, and its key as it is stored
+  Error error;
+};
+struct DueRecords {
+  std::vector<DueRecord> found;
+  std::vector<UnreadableKey> unreadable;
+};
+
+// Which groups a filter matches; what is absent matches any.
+struct GroupFilter {
+  std::optional<std::string> lane_id{};
+  std::optional<std::string> namespace_{};
+  std::optional<std::string> execution_kind{};
+  bool operator==(const GroupFilter&) const = default;
+};
+
+// A walk through executions, by time of creation.
 struct ListScan {
   struct Everything {};
+  // The executions of all groups that the filter matches, in these states: one look at each group for a page,
+  // however many there are. (The others walk along one index.)
+  struct InGroups {
+    GroupFilter groups;
+    std::vector<PublicState> states;
+  };
   struct InGroup {
     std::int64_t group_id{};
     PublicState state{};
@@ -58,17 +94,10 @@ struct ListScan {
     std::string key;
     std::string value;
   };
-  std::variant<Everything, InGroup, InFlow, Flows, Tagged> of;
+  std::variant<Everything, InGroup, InGroups, InFlow, Flows, Tagged> of;
   ListOrder order{};
   std::optional<core::ListPosition> after;
   std::size_t limit{};
-};
-
-// Which groups a filter matches; what is absent matches any.
-struct GroupFilter {
-  std::optional<std::string> lane_id;
-  std::optional<std::string> namespace_;
-  std::optional<std::string> execution_kind;
 };
 
 struct FlowCounts {
@@ -83,6 +112,13 @@ struct SuspendedScan {
   std::optional<Uuid> after_id;          // alone: whatever is above it
   std::size_t limit{};
 };
+// How many executions of a namespace a worker instance runs.
+struct LeaseCount {
+  std::string worker_instance_id;
+  std::string namespace_;
+  std::uint64_t leases{};
+};
+BOOST_DESCRIBE_STRUCT(LeaseCount, (), (worker_instance_id, namespace_, leases))
 struct NodeName {
   std::uint16_t partition_key{};
   Uuid execution_id;
@@ -91,6 +127,11 @@ struct NodeName {
 BOOST_DESCRIBE_STRUCT(NodeName, (), (partition_key, execution_id, node_name))
 
 // What the clock wants to know when it wakes up.
+struct AgendaQuestion {
+  std::vector<std::string> waiting_lanes;  // that claims wait for
+  core::ClockScope scope{};
+  std::int64_t until_ms{};  // what is due later does not matter yet
+};
 struct Agenda {
   std::int64_t now_ms{};
   std::optional<std::int64_t> next_due;      // of a record, or of a removal
@@ -173,16 +214,15 @@ class Session : public core::Loader {
   // Round trips to a server so far.
   virtual std::uint64_t round_trips() const { return 0; }
 
-  // Outside of a transaction. The lanes are those that claims wait for.
-  virtual Agenda agenda(const std::vector<std::string>& waiting_lanes);
+  // Outside of a transaction.
+  virtual Agenda agenda(const AgendaQuestion& question);
 
   // ---- reads, inside a transaction ----
 
-  virtual std::vector<DueKey> due(std::int64_t now_ms, std::size_t limit) = 0;
-  // When something will be due next, or is to be removed.
-  virtual std::optional<std::int64_t> next_due() = 0;
-  // What is to be removed by now, oldest first.
-  virtual std::vector<ExecutionId> purgeable(std::int64_t now_ms, std::size_t limit) = 0;
+  // One whose key cannot be read holds up nobody.
+  virtual DueRecords due(const DueScan& scan) = 0;
+  // When the first of them is due; the limits do not count.
+  virtual std::optional<std::int64_t> next_due(const DueScan& scan) = 0;
   virtual std::vector<Attempt> attempts_of(const ExecutionId& id) = 0;
   virtual std::map<PublicState, std::int64_t> count_lane(const std::string& lane) = 0;
   // Counted row by row, for the consistency check.
@@ -193,6 +233,9 @@ class Session : public core::Loader {
   virtual std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) = 0;
   virtual std::vector<Group> groups(const GroupFilter& filter, std::size_t limit) = 0;
   virtual std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) = 0;
+  // What these run whose leases have not lapsed by then.
+  virtual std::vector<LeaseCount> count_leases(const std::vector<std::string>& instances,
+                                               std::int64_t now_ms) = 0;
   virtual FlowCounts count_flow(const FlowId& flow, const std::vector<std::string>& harmless_reasons) = 0;
   // By edge id, and by downstream.
   virtual std::vector<Edge> edges_of(const FlowKey& flow) = 0;

@@ -123,6 +123,34 @@ TEST_P(BudgetGrace, APauseEndsIt) {
   EXPECT_EQ(after(again, kGrace).state, expected::running());
 }
 
+TEST_P(BudgetGrace, APauseLeavesTheAttemptItsOwnTimeout) {
+  ExecutionPolicy policy{.retry_policy = RetryPolicy{.max_retries = 0}};
+  policy.timeout_policy = TimeoutPolicy{.attempt_timeout_ms = 20'000};
+  const auto task = broken(policy);
+  after(task, 1000);
+  ask(postponement(task, now() + 10));
+  after(task, 10);
+  const auto again = ask(ClaimTasks{.worker_id = kWorker, .lease_ttl_ms = kLeaseTtl}).front();
+  EXPECT_EQ(again.attempt_timeout_at, now() + 19'000) << "time has run until the pause, and not in it";
+  EXPECT_EQ(after(again, 18'999).state, expected::running());
+  EXPECT_EQ(after(again, 1).failure_reason, "attempt_timeout");
+}
+
+TEST_P(BudgetGrace, APauseAfterASecondBreachLeavesItToo) {
+  ExecutionPolicy policy{.retry_policy = RetryPolicy{.max_retries = 0}};
+  policy.timeout_policy = TimeoutPolicy{.attempt_timeout_ms = 20'000};
+  const auto task = broken(policy);
+  after(task, 1000);
+  ask(ReportUsage{.budget_id = budget_id(1),
+                  .dimensions = {"tokens"},
+                  .deltas = {101},
+                  .execution_id = task.execution_id});
+  ask(postponement(task, now()));
+  after(task, 0);
+  const auto again = ask(ClaimTasks{.worker_id = kWorker, .lease_ttl_ms = kLeaseTtl}).front();
+  EXPECT_EQ(again.attempt_timeout_at, now() + 19'000);
+}
+
 // ---- suspend ----
 
 TEST_P(BudgetActions, SuspendPausesTheAttemptUntilThereIsMore) {

@@ -139,7 +139,7 @@ TEST_P(Create, WithAFutureDelayIsDelayed) {
   EXPECT_EQ(seen.state,
             expected::delayed(BlockingReason::waiting_for_delay, AttemptState::pending_first_attempt));
   EXPECT_EQ(seen.delay_until, kStart + 1);
-  EXPECT_EQ(seen.blocking_detail, "delayed until " + std::to_string(kStart + 1));
+  EXPECT_EQ(seen.blocking_detail, "delayed until 2025-06-15T15:06:40.001Z");
   EXPECT_TRUE(claim().empty());
 }
 

@@ -67,7 +67,7 @@ TEST_P(Delay, TheDetailSaysUntilWhen) {
   const auto task = running();
   delay(task, kStart + 500);
 
-  EXPECT_EQ(describe(task.execution_id).blocking_detail, "delayed until " + std::to_string(kStart + 500));
+  EXPECT_EQ(describe(task.execution_id).blocking_detail, "delayed until 2025-06-15T15:06:40.500Z");
 }
 
 TEST_P(Delay, ADelayIntoThePastIsOverAtOnce) {

@@ -1,4 +1,5 @@
 // Cancelling a flow (04 §9): which members go, which stay, and what callers are told.
+#include <algorithm>
 #include <cstdint>
 #include <set>
 
@@ -90,6 +91,7 @@ TEST_P(FlowCancelPolicy, FromItsAnswerOnNobodyIsClaimedWhoGoes) {
   const bool granted = call(ClaimExecution{id("waiting"), {.worker_id = kWorker}}).has_value();
   EXPECT_EQ(granted, !given().waiting_go);
   if (given().waiting_go) expect_not_offered("waiting blocked delayed paused");
+  run_due();  // until then they are counted as what they were
 }
 
 TEST_P(FlowCancelPolicy, IsWritten) {
@@ -342,6 +344,24 @@ TEST_P(FlowCancel, WhatHasNotBegunIsParkedWhileOthersFinish) {
   EXPECT_EQ(flow().state, FlowState::cancelled);
 }
 
+// The clock has yet to come to them.
+TEST_P(FlowCancel, WhatHasNotBegunIsShownAsParkedAtOnce) {
+  submit(graph("active>next other"));
+  take("active");
+  cancel_flow(CancellationPolicy::let_active_finish);
+  for (const char* name : {"next", "other"}) {
+    EXPECT_EQ(state_of(name), expected::parked()) << name;
+    const auto detail = "flow " + flow_id().to_string() + " cancellation: let_active_finish";
+    EXPECT_EQ(member(name).blocking_detail, detail) << name;
+    const auto reasons = must(ExplainWaiting{id(name)}).reasons;
+    const auto told = std::ranges::find(reasons, WaitingFor::operator_, &WaitingReason::waiting_for);
+    ASSERT_NE(told, reasons.end()) << name;
+    EXPECT_EQ(told->detail, detail) << name;
+  }
+  EXPECT_EQ(state_of("active").public_state, PublicState::active);
+  run_due();  // until then they are counted as what they were
+}
+
 TEST_P(FlowCancel, WithNothingActiveWhatIsLeftGoesAtOnce) {
   submit(graph("a>b c"));
   cancel_flow(CancellationPolicy::let_active_finish);
@@ -367,6 +387,29 @@ TEST_P(FlowCancel, WhatSomebodyElseTakesCareOfIsNotOwedAnyMore) {
   advance(kHour);
   EXPECT_EQ(members(), "x:waiting");
   expect_error(AckCancelMember{neighbour(flow_id()), id("x")}, ErrorCode::flow_not_found);
+}
+
+// ---- those that never had a member ----
+
+TEST_P(FlowCancel, WithoutAMemberItGoesAfterItsRetention) {
+  constexpr std::int64_t day = 24 * kHour;
+  const auto open = start_flow();
+  const auto cancelled = start_flow();
+  tick(5);
+  EXPECT_EQ(cancel_flow().outcome, CancelOutcome::cancelled);
+  must(AckCancelMember{cancelled, execution_id_for(cancelled, uuid_of(777))});
+  EXPECT_EQ(must(ReadFigures{}).cancel_backlog, 0u) << "nobody is owed a cancel";
+  EXPECT_EQ(must(CheckStore{}).found, 0u);
+  advance(day - 1);
+  EXPECT_EQ(must(DescribeFlow{cancelled}).state, FlowState::cancelled);
+  advance(1);
+  expect_error(DescribeFlow{cancelled}, ErrorCode::flow_not_found);
+  forget_flow(cancelled);
+  EXPECT_EQ(must(CheckStore{}).found, 0u);
+  must(CreateFlow{.flow_id = cancelled, .flow_kind = "anew"});
+  EXPECT_EQ(must(DescribeFlow{cancelled}).public_flow_state, FlowState::open);
+  advance(100 * day);
+  EXPECT_EQ(must(DescribeFlow{open}).public_flow_state, FlowState::open) << "it may wait for its first";
 }
 
 // ---- restarts ----

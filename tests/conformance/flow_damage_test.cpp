@@ -46,6 +46,17 @@ TEST_F(DamagedFlow, CountsItsMembersAnew) {
   expect_repaired("it counts 7 members and has 3");
 }
 
+// As a version wrote it that kept such flows for ever.
+TEST_F(DamagedFlow, IsRemovedInTheEndWithoutAMember) {
+  start_flow();
+  cancel_flow();
+  damage("delete from ff_cancel_backlog");
+  expect_repaired("nothing removes it");
+  advance(24 * kHour);
+  expect_error(DescribeFlow{flow_id()}, ErrorCode::flow_not_found);
+  forget_flow(flow_id());
+}
+
 TEST_F(DamagedFlow, CountsItsJoinsAnew) {
   submit(graph("a>c b>c"));
   succeeds("a");

@@ -114,9 +114,14 @@ TEST_P(ReclaimGrant, AMissingCapabilityIsNamed) {
   const auto id = create(needs({"gpu", "cuda"}));
   claim_one({.capabilities = {"cuda", "gpu"}});
   advance(kLeaseTtl);
+  auto expected = story(id);
 
-  expect_status(IssueReclaimGrant{id, terms(kWorker, {"x"})}, ReclaimStatus::not_reclaimable,
-                "capability_mismatch: cuda,gpu");
+  const auto refused = must(IssueReclaimGrant{id, terms(kWorker, {"x"})});
+  EXPECT_EQ(refused.status, ReclaimStatus::not_reclaimable);
+  EXPECT_EQ(refused.detail, "capability_mismatch: cuda,gpu");
+  EXPECT_EQ(refused.grant, std::nullopt);
+  expected.execution.last_capability_mismatch_at = now();
+  EXPECT_EQ(story(id), expected) << "only the time of the mismatch stays";
   EXPECT_EQ(must(IssueReclaimGrant{id, terms(kWorker, {"cuda", "gpu"})}).status, ReclaimStatus::granted);
 }
 

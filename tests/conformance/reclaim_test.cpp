@@ -1,5 +1,5 @@
 // Work whose lease was lost is offered again, up to a cap (02 §6, README "Lost lease").
-#include "support/engine_fixture.h"
+#include "support/reopen_fixture.h"
 
 namespace flowfabric {
 namespace {
@@ -208,6 +208,71 @@ TEST_P(Reclaim, ManyLostAtOnceAreAllOffered) {
   }
 
   EXPECT_EQ(reclaimed, 300u);
+}
+
+// ---- a grace before others are offered it ----
+
+class ReclaimGrace : public ReopenTest {
+ protected:
+  void SetUp() override { reopen({.reclaim_grace = std::chrono::milliseconds(kGrace)}); }
+  static ExecutionPolicy never_reclaimed() {
+    ExecutionPolicy policy;
+    policy.max_reclaim_count = 0;
+    return policy;
+  }
+  static constexpr std::int64_t kGrace = 10'000;
+};
+INSTANTIATE_TEST_SUITE_P(EveryStore, ReclaimGrace, kStores, store_name);
+
+TEST_P(ReclaimGrace, ALostLeaseIsOfferedWhenItIsOver) {
+  const auto task = running();
+  advance(kLeaseTtl);
+  EXPECT_EQ(state(task.execution_id), expected::lost());
+  EXPECT_EQ(describe(task.execution_id).delay_until, now() + kGrace);
+  EXPECT_TRUE(claim().empty());
+  const auto reasons = must(ExplainWaiting{task.execution_id}).reasons;
+  ASSERT_FALSE(reasons.empty());
+  EXPECT_EQ(reasons[0].waiting_for, WaitingFor::delay);
+  EXPECT_EQ(reasons[0].until, now() + kGrace);
+  advance(kGrace - 1);
+  EXPECT_TRUE(claim().empty());
+  advance(1);
+  const auto again = claim_one();
+  EXPECT_EQ(again.execution_id, task.execution_id);
+  EXPECT_EQ(describe(task.execution_id).delay_until, std::nullopt);
+  complete(again);
+}
+
+TEST_P(ReclaimGrace, ARevokedLeaseToo) {
+  const auto task = running();
+  must(RevokeLease{.execution_id = task.execution_id});
+  EXPECT_TRUE(claim().empty());
+  advance(kGrace);
+  complete(claim_one());
+}
+
+TEST_P(ReclaimGrace, WhatWasLostTooOftenIsGivenUpWhenItIsOver) {
+  const auto task = running(never_reclaimed());
+  advance(kLeaseTtl);
+  EXPECT_EQ(state(task.execution_id).public_state, PublicState::active);
+  advance(kGrace - 1);
+  EXPECT_EQ(state(task.execution_id).public_state, PublicState::active);
+  advance(1);
+  EXPECT_EQ(state(task.execution_id).public_state, PublicState::failed);
+  EXPECT_EQ(outcomes(task.execution_id), Outcomes{TerminalOutcome::failed});
+}
+
+TEST_P(ReclaimGrace, WhoIsGivenItNeedNotWait) {
+  const auto task = running();
+  advance(kLeaseTtl);
+  EXPECT_EQ(must(IssueReclaimGrant{task.execution_id, {.worker_id = kWorker}}).status,
+            ReclaimStatus::granted);
+  const auto taken = must(ReclaimExecution{.execution_id = task.execution_id, .use = {.worker_id = kWorker}});
+  EXPECT_EQ(taken.status, ReclaimStatus::claimed);
+  EXPECT_EQ(describe(task.execution_id).delay_until, std::nullopt);
+  advance(kGrace);
+  EXPECT_TRUE(claim().empty()) << "it runs";
+  complete(*taken.task);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ TEST_P(Filtered, ByNamespace) {
   advance(1000);
   EXPECT_EQ(public_state(mine), PublicState::waiting);
   EXPECT_EQ(public_state(other), PublicState::delayed);
-  EXPECT_EQ(engine().stats().clock_filtered, 1u);
+  EXPECT_EQ(engine().stats().clock_operations, 1u) << "what is for others is not even looked at";
   EXPECT_EQ(engine().stats().clock_failures, 0u);
   // Somebody else comes.
   look_only_at({.namespace_ = "other"});
@@ -64,7 +64,64 @@ TEST_P(Filtered, OthersDoNotFillThePage) {
   look_only_at({.namespace_ = "mine"});
   advance(1000);
   EXPECT_EQ(public_state(mine), PublicState::waiting);
-  EXPECT_EQ(engine().stats().clock_filtered, 600u);
+  EXPECT_EQ(engine().stats().clock_operations, 1u);
+}
+TEST_P(Filtered, OthersDoNotFillThePageByTag) {
+  for (int i = 0; i < 300; ++i) delayed("n", {{"app.instance", "green"}});
+  const auto mine = delayed("n", {{"app.instance", "blue"}});
+  look_only_at({.instance_tag = std::pair{"app.instance", "blue"}});
+  advance(1000);
+  EXPECT_EQ(public_state(mine), PublicState::waiting);
+  EXPECT_EQ(engine().stats().clock_operations, 1u);
+}
+
+// Nor do those that have ended and are to be removed.
+TEST_P(Filtered, RemovalsOfOthersDoNotFillThePage) {
+  const auto ended = [&](const std::string& name_space) {
+    const auto id = create({.namespace_ = name_space, .lane_id = name_space});
+    cancel(id);
+    return id;
+  };
+  for (int i = 0; i < 400; ++i) forget(ended("other"));
+  const auto mine = ended("mine");
+  forget(mine);
+  look_only_at({.namespace_ = "mine"});
+  advance(25 * kHour);
+  expect_error(DescribeExecution{mine}, ErrorCode::execution_not_found);
+  EXPECT_EQ(engine().stats().clock_rules.at("retention_trimmer"), 1u);
+  EXPECT_EQ(engine().stats().clock_operations, 1u);
+}
+
+// The empty namespace is one, too.
+TEST_P(Filtered, ByNoNamespace) {
+  const auto mine = delayed("");
+  const auto other = delayed("other");
+  must(RegisterWorker{.worker_id = "w", .worker_instance_id = "i", .liveness_ttl_ms = 1000});
+  look_only_at({.namespace_ = ""});
+  advance(2000);
+  EXPECT_EQ(public_state(mine), PublicState::waiting);
+  EXPECT_EQ(public_state(other), PublicState::delayed);
+  EXPECT_EQ(engine().stats().clock_rules.at("worker_registry_ttl_sweep"), 1u);
+}
+
+// A tag counts for what belongs to an execution or a flow; workers and keys have none.
+TEST_P(Filtered, EveryKindOfClock) {
+  for (const std::string whose : {"mine", "other"}) {
+    const Tags tags{{"app.instance", whose}};
+    const auto task = running({.namespace_ = whose, .tags = tags});
+    must(CreateWaitpoint{
+        .execution_id = task.execution_id, .fence = task.fence, .waitpoint_key = "k", .expires_in_ms = 1000});
+    must(RegisterWorker{
+        .worker_id = "w", .worker_instance_id = "i", .namespace_ = whose, .liveness_ttl_ms = 1000});
+    create({.namespace_ = whose,
+            .idempotency_key = "key",
+            .policy = {.dedup_window_ms = 1000},
+            .delay_until = now() + kHour});
+  }
+  look_only_at({.namespace_ = "mine", .instance_tag = std::pair{"app.instance", "mine"}});
+  advance(2000);
+  EXPECT_EQ(engine().stats().clock_rules,
+            (Counts{{"pending_wp_expiry", 1}, {"ttl_sweep", 1}, {"worker_registry_ttl_sweep", 1}}));
 }
 
 // 04 §8: the join's member tells whose it is.
@@ -90,6 +147,9 @@ TEST_P(Filtered, FlowsAreCancelledByTheirOwn) {
   cancel_flow();
   run_due();
   EXPECT_EQ(members(), "a:waiting b:waiting");
+  look_only_at({.namespace_ = "mine", .instance_tag = std::pair{"app.instance", "blue"}});
+  run_due();
+  EXPECT_EQ(members(), "a:waiting b:waiting") << "the flow has no such tag";
   expect_not_offered("a b");
   look_only_at({.namespace_ = "mine"});
   run_due();

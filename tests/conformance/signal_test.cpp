@@ -14,17 +14,40 @@ class Signals : public SuspensionTest {
   void expect_unauthentic(DeliverSignal request, ErrorCode code) {
     const auto& target = request.execution_id;
     auto expected = must(DescribeSuspension{target});
-    const auto before = story(target);
-    tick(1);
+    auto story_expected = story(target);
+    tick(kStampInterval);
     expect_error(request, code);
-    EXPECT_EQ(story(target), before);
+    story_expected.execution.last_hmac_validation_failed_at = now();
+    EXPECT_EQ(story(target), story_expected);
     expected.last_hmac_validation_failed_at = now();
     EXPECT_EQ(must(DescribeSuspension{target}), expected);
   }
+  static constexpr std::int64_t kStampInterval = 60'000;
 };
 INSTANTIATE_TEST_SUITE_P(EveryStore, Signals, kStores, store_name);
 
 // ---- tokens ----
+
+TEST_P(Signals, ARefusedTokenIsStampedOncePerMinute) {
+  suspend_new();
+  auto request = signal(waitpoint());
+  request.waitpoint_token = forged(request.waitpoint_token);
+  const auto stamp = [&] {
+    expect_error(request, ErrorCode::invalid_token);
+    return describe(id()).last_hmac_validation_failed_at;
+  };
+  EXPECT_EQ(describe(id()).last_hmac_validation_failed_at, std::nullopt);
+  const auto first = now();
+  EXPECT_EQ(stamp(), first);
+  tick(1);
+  EXPECT_EQ(stamp(), first);
+  tick(kStampInterval - 2);
+  EXPECT_EQ(stamp(), first);
+  tick(1);
+  EXPECT_EQ(stamp(), now());
+  cancel(id());
+  EXPECT_EQ(describe(id()).last_hmac_validation_failed_at, now()) << "it stays when the suspension is over";
+}
 
 TEST_P(Signals, NeedTheTokenOfTheirWaitpoint) {
   suspend_new();

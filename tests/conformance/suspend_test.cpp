@@ -177,6 +177,36 @@ TEST_P(Suspend, MintsAKeyWhereNoneIsNamed) {
   EXPECT_EQ(seen().waitpoints[0].required_signal_names, std::vector<std::string>{"__operator_only__"});
 }
 
+TEST_P(Suspend, AConditionWithoutAKeyIsAboutTheFirstWaitpoint) {
+  const auto minted = [&] { return "wpk:" + waitpoint().waitpoint_id.to_string(); };
+  const auto expect_resumes = [&](const std::string& key) {
+    EXPECT_EQ(waitpoint().waitpoint_key, key);
+    EXPECT_EQ(deliver(signal(waitpoint())).effect, SignalEffect::resume_condition_satisfied) << key;
+    complete(claim_one());
+  };
+  suspend_new(ResumeCondition{});
+  expect_resumes(minted());
+  suspend_new(count_of(1, CountKind::distinct_sources, {""}));
+  expect_resumes(minted());
+  auto named = suspension(running(), ResumeCondition{});
+  named.waitpoints = {{.waitpoint_key = "mine"}};
+  suspend(named);
+  expect_resumes("mine");
+  const auto task = running();
+  const auto early = make_waitpoint(task, "early");
+  auto pending = suspension(task, ResumeCondition{});
+  pending.waitpoints = {{.waitpoint_id = early.waitpoint_id, .use_pending = true}};
+  suspend(pending);
+  expect_resumes("early");
+  suspend_new(all_of({single("b"), single("", {"go"})}));
+  EXPECT_EQ(seen().resume_condition, all_of({single("b"), single("b", {"go"})}));
+  expect_resumes("b");
+  // Filled in, it would count the same waitpoint twice.
+  auto twice = suspension(running(), count_of(2, CountKind::distinct_waitpoints, {"", "k"}));
+  twice.waitpoints = {{.waitpoint_key = "k"}};
+  expect_refused(twice, ErrorCode::invalid_input);
+}
+
 TEST_P(Suspend, RefusesBindingsThatDoNotFit) {
   const auto task = running();
   const auto refuse = [&](ResumeCondition condition, std::vector<WaitpointBinding> bindings,
@@ -353,12 +383,37 @@ TEST_P(Suspend, WhatIsAskedForComesBeforeThePolicy) {
   EXPECT_EQ(seen().timeout_behavior, TimeoutBehavior::cancel);
   // Of the two, only what is missing is taken from it; a deadline by default is one for TimeoutOnly.
   suspend(suspension(running(policy), {TimeoutOnly{}}));
-  EXPECT_EQ(seen().timeout_behavior, TimeoutBehavior::auto_resume_with_timeout_signal);
+  EXPECT_EQ(seen().timeout_behavior, TimeoutBehavior::auto_resume);
   advance(500);
-  EXPECT_EQ(shown(claim_one().resume_signals), Log{"timeout:none"});
+  EXPECT_EQ(claim_one().execution_id, id());
   suspend_new(single("k"), {.suspension_policy = SuspensionPolicy{}});
   EXPECT_EQ(seen().timeout_at, std::nullopt);
   EXPECT_EQ(seen().timeout_behavior, TimeoutBehavior::fail);
+}
+
+TEST_P(Suspend, ResumesByItselfAlikeWhoeverAskedForIt) {
+  const auto suspended_by = [&](bool by_policy, TimeoutBehavior behavior) {
+    const SuspensionPolicy words{.default_timeout_ms = 500,
+                                 .timeout_behavior = std::string(enum_name(behavior))};
+    const auto policy = by_policy ? ExecutionPolicy{.suspension_policy = words} : ExecutionPolicy{};
+    auto request = suspension(running(policy), all_of({single("k", {"a"}), single("k", {"b"})}));
+    if (!by_policy) request.timeout_at = now() + 500;
+    if (!by_policy) request.timeout_behavior = behavior;
+    suspend(request);
+    deliver(signal(waitpoint(), "a"));
+    advance(500);
+    EXPECT_EQ(seen().close_reason, "timed_out_auto_resume");
+    EXPECT_EQ(seen().resume_trigger, ResumeTrigger::timeout);
+    const auto task = claim_one();
+    EXPECT_EQ(task.execution_id, id());
+    return shown(task.resume_signals);
+  };
+  for (const bool by_policy : {true, false}) {
+    EXPECT_EQ(suspended_by(by_policy, TimeoutBehavior::auto_resume), Log{"a:none"})
+        << "what has come, and nothing that nobody sent";
+    EXPECT_EQ(suspended_by(by_policy, TimeoutBehavior::auto_resume_with_timeout_signal),
+              (Log{"a:none", "timeout:none"}));
+  }
 }
 
 // ---- history ----

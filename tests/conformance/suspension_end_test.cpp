@@ -1,4 +1,5 @@
 // How suspensions end other than by a signal: operators, timeouts, cancels, deadlines (03 §9, §10).
+#include "model/text.h"
 #include "support/suspension_support.h"
 
 namespace flowfabric {
@@ -159,7 +160,7 @@ TEST_P(SuspensionEnds, NotByATimeoutThatEscalates) {
   const auto due = now() + 1000;
   advance(1000);
   EXPECT_EQ(now_in(), expected::suspended(BlockingReason::paused_by_operator));
-  EXPECT_EQ(describe(id()).blocking_detail, "suspension escalated: timeout at " + std::to_string(due));
+  EXPECT_EQ(describe(id()).blocking_detail, "suspension escalated: timeout at " + time_to_text(due));
   EXPECT_EQ(seen().reason_code, SuspensionReason::waiting_for_operator_review);
   EXPECT_EQ(seen().timeout_at, std::nullopt);
   EXPECT_EQ(seen().timeout_behavior, std::nullopt);

@@ -91,8 +91,7 @@ TEST_P(Transition, FailWithARetryWaitsOutTheBackoff) {
   const auto id = task.execution_id;
   const auto seen = describe(id);
   EXPECT_EQ(seen.state, expected::retrying());
-  EXPECT_EQ(seen.blocking_detail,
-            "retry backoff until " + std::to_string(kStart + 760) + " (attempt 0 failed: no luck)");
+  EXPECT_EQ(seen.blocking_detail, "retry backoff until 2025-06-15T15:06:40.760Z (attempt 0 failed: no luck)");
   EXPECT_EQ(seen.delay_until, kStart + 760);
   EXPECT_EQ(seen.retry_count, 1u);
   EXPECT_EQ(seen.failure_reason, "no luck");

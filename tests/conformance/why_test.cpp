@@ -1,4 +1,5 @@
 // Why an execution does not run.
+#include "support/flow_support.h"
 #include "support/limit_support.h"
 #include "support/suspension_support.h"
 
@@ -34,7 +35,7 @@ TEST_P(Why, NothingIsInTheWay) {
 
 TEST_P(Why, ItIsDelayed) {
   const auto id = create({.delay_until = now() + kHour});
-  expect_one(why(id), WaitingFor::delay, "", "delayed until " + std::to_string(now() + kHour), now() + kHour);
+  expect_one(why(id), WaitingFor::delay, "", "delayed until 2025-06-15T16:06:40.000Z", now() + kHour);
   const auto task = running(ExecutionPolicy{.retry_policy = RetryPolicy{.backoff = FixedBackoff{60'000}}});
   fail(task);
   const auto reasons = why(task.execution_id);
@@ -180,6 +181,70 @@ TEST_P(Why, EverythingInTheWayIsNamed) {
       << "in the order of admission";
 }
 
+// Whatever its state names is not all that is in its way.
+class WhyElse : public FlowTest {
+ protected:
+  std::vector<WaitingFor> why(const ExecutionId& id) {
+    std::vector<WaitingFor> all;
+    for (const auto& reason : must(ExplainWaiting{id}).reasons) all.push_back(reason.waiting_for);
+    return all;
+  }
+  void pause_lane(const std::string& lane = "default") {
+    must(SetLaneState{.lane_id = lane, .state = LaneState::paused});
+  }
+};
+INSTANTIATE_TEST_SUITE_P(EveryStore, WhyElse, kStores, store_name);
+
+TEST_P(WhyElse, ADelayOnAPausedLane) {
+  const auto id =
+      create({.policy = {.routing_requirements = RoutingRequirements{.required_capabilities = {"gpu"}}},
+              .delay_until = now() + kHour});
+  pause_lane();
+  EXPECT_EQ(why(id), (std::vector{WaitingFor::delay, WaitingFor::lane, WaitingFor::capability}));
+  must(HoldExecution{.execution_id = id, .reason = "wait for me"});
+  const auto reasons = must(ExplainWaiting{id}).reasons;
+  ASSERT_EQ(reasons.size(), 4u);
+  EXPECT_EQ(reasons[0],
+            (WaitingReason{WaitingFor::delay, "", "delayed until 2025-06-15T16:06:40.000Z", now() + kHour}));
+  EXPECT_EQ(reasons[1], (WaitingReason{WaitingFor::operator_, "", "wait for me", std::nullopt}));
+}
+
+TEST_P(WhyElse, ARetryOnAPausedLane) {
+  const auto task = running(ExecutionPolicy{.retry_policy = RetryPolicy{.backoff = FixedBackoff{60'000}}});
+  fail(task);
+  must(HoldExecution{.execution_id = task.execution_id});
+  pause_lane();
+  EXPECT_EQ(why(task.execution_id),
+            (std::vector{WaitingFor::retry_backoff, WaitingFor::operator_, WaitingFor::lane}));
+}
+
+TEST_P(WhyElse, AMemberThatWaitsForOthersAndForATime) {
+  start_flow();
+  add("up");
+  add("down", {.delay_until = now() + kHour});
+  connect("up", "down");
+  pause_lane("down");
+  EXPECT_EQ(why(id("down")), (std::vector{WaitingFor::dependency, WaitingFor::delay, WaitingFor::lane}));
+}
+
+TEST_P(WhyElse, AReservationOnAPausedLane) {
+  const auto id = create();
+  must(IssueClaimGrant{.execution_id = id, .lane_id = "default", .terms = {.worker_id = "w"}});
+  pause_lane();
+  EXPECT_EQ(why(id), (std::vector{WaitingFor::grant, WaitingFor::lane}));
+}
+
+TEST_P(WhyElse, UpstreamsThatAreMany) {
+  submit(graph(fan_in(25)));
+  auto reasons = must(ExplainWaiting{id("d")}).reasons;
+  ASSERT_EQ(reasons.size(), 21u) << "twenty, and how many there are besides";
+  EXPECT_EQ(reasons.back().detail, "and 5 more upstreams");
+  for (int i = 1; i <= 22; ++i) succeeds("u" + std::to_string(i));
+  reasons = must(ExplainWaiting{id("d")}).reasons;
+  ASSERT_EQ(reasons.size(), 3u) << "wherever they are among those that are done";
+  for (const auto& reason : reasons) EXPECT_EQ(reason.detail, "upstream is waiting");
+}
+
 class WhySuspended : public SuspensionTest {};
 INSTANTIATE_TEST_SUITE_P(EveryStore, WhySuspended, kStores, store_name);
 
@@ -190,6 +255,10 @@ TEST_P(WhySuspended, ItWaitsForASignal) {
   EXPECT_EQ(reasons[0].waiting_for, WaitingFor::signal);
   EXPECT_EQ(reasons[0].subject, waitpoint().waitpoint_id.to_string());
   EXPECT_EQ(reasons[0].detail, "signal approved at waitpoint 'k'");
+  must(SetLaneState{.lane_id = "default", .state = LaneState::paused});
+  const auto on_a_paused_lane = must(ExplainWaiting{id()}).reasons;
+  ASSERT_EQ(on_a_paused_lane.size(), 2u);
+  EXPECT_EQ(on_a_paused_lane[1].waiting_for, WaitingFor::lane);
 }
 
 }  // namespace

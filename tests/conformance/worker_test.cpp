@@ -56,15 +56,45 @@ TEST_P(Workers, AreListedWithHowManyTheyRun) {
   create();
   const auto task = claim_one({.worker_id = "w", .worker_instance_id = "i1"});
   claim_one({.worker_id = "w", .worker_instance_id = "i1"});
+  using Leases = std::vector<std::uint64_t>;
   const auto leases = [&] {
-    std::vector<std::optional<std::uint64_t>> all;
+    Leases all;
     for (const auto& worker : workers()) all.push_back(worker.leases);
     return all;
   };
-  using Leases = std::vector<std::optional<std::uint64_t>>;
-  EXPECT_EQ(leases(), (Leases{2, 0, 1})) << "one without a namespace works for all";
+  EXPECT_EQ(leases(), (Leases{1, 0, 1})) << "each is counted once";
+  must(MarkWorkerDead{.worker_instance_id = "i2"});
+  must(RegisterWorker{.worker_id = "w", .worker_instance_id = "i1", .namespace_ = "globex"});
+  EXPECT_EQ(leases(), (Leases{1, 1, 0}));
   complete(task);
   EXPECT_EQ(leases(), (Leases{1, 0, 0}));
+}
+
+TEST_P(Workers, OneWithoutANamespaceWorksForAllOfThem) {
+  enroll();
+  create({.namespace_ = "acme"});
+  create();
+  claim({.worker_id = "w", .worker_instance_id = "i1", .max_tasks = 2});
+
+  EXPECT_EQ(workers().at(0).leases, 2u);
+}
+
+TEST_P(Workers, LostLeasesAreNotCounted) {
+  enroll({.liveness_ttl_ms = 3'600'000});
+  for (int i = 0; i < 4; ++i) create();
+  const auto take = [&](std::int64_t ttl_ms) {
+    return claim_one({.worker_id = "w", .worker_instance_id = "i1", .lease_ttl_ms = ttl_ms});
+  };
+  take(kHour);
+  const auto revoked = take(kHour);
+  take(1000);
+  EXPECT_EQ(workers().at(0).leases, 3u);
+  must(RevokeLease{.execution_id = revoked.execution_id});
+  EXPECT_EQ(workers().at(0).leases, 2u);
+  tick(1000);
+  EXPECT_EQ(workers().at(0).leases, 1u) << "it has lapsed, before any clock noticed";
+  run_due();
+  EXPECT_EQ(workers().at(0).leases, 1u);
 }
 
 TEST_P(Workers, RegisteringAgainOverwritesAllButItsFirstTime) {
@@ -232,19 +262,6 @@ TEST_P(Workers, TheLapsedAreNotThereToBeMarked) {
 
   EXPECT_FALSE(mark_dead());
   EXPECT_TRUE(workers().empty());
-}
-
-TEST_P(Workers, ItsLeasesRunOn) {
-  const auto id = create();
-  enroll();
-  const auto task = claim_one({.worker_id = "w", .worker_instance_id = "i1"});
-  const auto before = story(id);
-  mark_dead();
-  EXPECT_EQ(story(id), before);
-
-  renew(task);
-  complete(task);
-  EXPECT_EQ(state(id), expected::completed());
 }
 
 // ---- bad input ----

@@ -152,12 +152,12 @@ TEST(CliReach, SaysWhenNobodyAnswers) {
 
 TEST(CliReach, SendsTheToken) {
   tests::TemporaryFolder folder;
-  setenv("FF_API_TOKEN", "hush", 1);
+  setenv("FF_API_TOKEN", "hush-hush-hush-hush", 1);
   Serving server("sqlite:" + folder.file("jobs.db"));
   const auto with = run_program("list --store " + server.url());
   unsetenv("FF_API_TOKEN");
   EXPECT_EQ(with.code, 0) << with.said;
-  std::ofstream(folder.file("token")) << "hush\n";
+  std::ofstream(folder.file("token")) << "hush-hush-hush-hush\n";
   const auto from_file =
       run_program("list --store " + server.url(), {.before = "FF_API_TOKEN_FILE=" + folder.file("token")});
   EXPECT_EQ(from_file.code, 0) << from_file.said;

@@ -168,6 +168,38 @@ TEST_P(Cli, WaitsForTheEnd) {
   EXPECT_TRUE(has(failed.said, "failed: no paper")) << failed.said;
 }
 
+TEST_P(Cli, TakesOptionsOfMostCommandsBeforeTheCommand) {
+  const auto id = submitted("k --lane mail");
+  const auto at = "'" + (has_server() ? server_url() : store()) + "'";
+  const auto shown = [&](const std::string& arguments) {
+    const auto ended = run_program(arguments, {.only_output = true});
+    EXPECT_EQ(ended.code, 0) << arguments << ": " << run_program(arguments).said;
+    return ended.said;
+  };
+  const auto expected = out("get --json " + id);
+  for (const auto& options :
+       {"--store " + at + " --json", "--json --store=" + at, "--insecure --json --store " + at}) {
+    EXPECT_EQ(shown(options + " get " + id), expected) << options;
+  }
+  EXPECT_EQ(shown("--store " + at + " get --json " + id), expected) << "before and after";
+  EXPECT_EQ(json::parse(shown("--json --store " + at + " lanes pause mail")).at("state"), "paused");
+  EXPECT_EQ(json::parse(shown("lanes --json --store " + at + " resume mail")).at("state"), "active")
+      << "between the words of a command";
+  shown("--store " + at + " flow list");
+  // What is wrong is told as it is behind the command.
+  const auto wrong = [&](const std::string& arguments, const std::string& words) {
+    const auto ended = run_program(arguments);
+    EXPECT_EQ(ended.code, 2) << arguments << ": " << ended.said;
+    EXPECT_TRUE(has(ended.said, words)) << arguments << ": " << ended.said;
+  };
+  wrong("--store " + at, "subcommand is required");
+  wrong("--store " + at + " dance", "dance: no such command");
+  wrong("--store nowhere get " + id, "give a server");
+  wrong("--json demo", "--json");
+  wrong("--stroe " + at + " get " + id, "--stroe");
+  EXPECT_TRUE(has(run_program("--help").said, "--store")) << "it is told";
+}
+
 TEST_P(Cli, SaysWhatIsWrong) {
   submitted();
   struct Wrong {
@@ -178,6 +210,10 @@ TEST_P(Cli, SaysWhatIsWrong) {
   const auto text = file("text.json", "hello");
   const std::vector<Wrong> all{{"get something", 1, "Give the id of an execution"},
                                {"get " + std::string(kNobody), 3, "execution_not_found"},
+                               {"get " + std::string(kNobody), 3, "check the id"},
+                               {"get " + std::string(kNobody), 3, "It was looked for in "},
+                               {"tail " + std::string(kNobody), 3, "check the id"},
+                               {"flow show 00000000-0000-4000-8000-000000000000", 3, "check the id"},
                                {"why " + std::string(kNobody), 3, "execution_not_found"},
                                {"submit k --input hello", 2, "--input is not JSON"},
                                {"submit k --input '@" + text + "'", 2, "text.json is not JSON"},

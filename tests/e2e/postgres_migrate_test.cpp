@@ -88,7 +88,9 @@ TEST_F(PostgresMigrate, SeveralAtOnceDoItOnce) {
                                       {"6", "waitpoint ids"},
                                       {"7", "pauses"},
                                       {"8", "flow members"},
-                                      {"9", "keys by id"}}));
+                                      {"9", "keys by id"},
+                                      {"10", "leases by worker"},
+                                      {"11", "upkeep"}}));
   expect_works(url);
 }
 
@@ -101,6 +103,7 @@ TEST_F(PostgresMigrate, MembersOfFlowsAreFoundAsBefore) {
   // As it was before members had a table of their own.
   server_.query(
       "drop table ff_flow_member; create index ff_exec_core_flow on ff_exec_core (flow_id);"
+      "drop index ff_exec_core_leases; drop table ff_dead_worker;"
       "delete from ff_migration_annotation where version >= 8",
       "jobs");
   EXPECT_FALSE(Engine::open(url)) << "it has to be migrated first";

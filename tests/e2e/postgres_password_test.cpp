@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "e2e/program.h"
+#include "e2e/serving.h"
 #include "flowfabric/engine.h"
 #include "store/store.h"
 #include "support/postgres_server.h"
@@ -92,6 +93,14 @@ TEST_F(PostgresPassword, IsRightAndNeverShown) {
   EXPECT_EQ(boost::json::parse(ended.said).at("store").as_string(), "postgres://locked:***@" + address());
   // Nothing is left of the benchmarks.
   EXPECT_TRUE(server_.query("select from pg_namespace where nspname like 'ff\\_scratch%'", "jobs").empty());
+}
+
+TEST_F(PostgresPassword, IsWipedFromTheCommandLine) {
+  for (const auto& right : {url(kPassword), url_with_parameter(kPassword)}) {
+    const Serving server(right);
+    expect_hidden(server.command_line());
+    EXPECT_NE(server.command_line().find("serve"), std::string::npos);
+  }
 }
 
 TEST_F(PostgresPassword, IsNotShownWhenTheServerIsAway) {

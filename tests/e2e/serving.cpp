@@ -7,15 +7,17 @@
 #include <unistd.h>
 
 #include <array>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 
 namespace flowfabric::e2e {
 
 using std::chrono::steady_clock;
 
-Serving::Serving(const std::string& store_url, const std::vector<std::string>& more_arguments) {
-  std::vector<std::string> arguments{FLOWFABRIC_PROGRAM, "serve",   "--listen",
-                                     "127.0.0.1:0",      "--store", store_url};
+Serving::Serving(const std::string& store_url, const std::vector<std::string>& more_arguments,
+                 const std::string& address) {
+  std::vector<std::string> arguments{FLOWFABRIC_PROGRAM, "serve", "--listen", address, "--store", store_url};
   arguments.insert(arguments.end(), more_arguments.begin(), more_arguments.end());
   std::vector<char*> pointers;
   for (auto& argument : arguments) pointers.push_back(argument.data());
@@ -59,6 +61,11 @@ Serving::~Serving() {
 std::string Serving::said() const {
   std::lock_guard lock(mutex_);
   return said_;
+}
+
+std::string Serving::command_line() const {
+  std::ifstream file("/proc/" + std::to_string(process_) + "/cmdline");
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 void Serving::listen(int pipe) {

@@ -15,13 +15,16 @@ namespace flowfabric::e2e {
 class Serving {
  public:
   // Waits until it listens. Throws if it does not.
-  explicit Serving(const std::string& store_url, const std::vector<std::string>& more_arguments = {});
+  explicit Serving(const std::string& store_url, const std::vector<std::string>& more_arguments = {},
+                   const std::string& address = "127.0.0.1:0");
   ~Serving();
   Serving(const Serving&) = delete;
   Serving& operator=(const Serving&) = delete;
 
   const std::string& url() const { return url_; }
   std::string said() const;
+  // As everybody on the machine sees it.
+  std::string command_line() const;
 
   void signal(int number) const;
   // Its exit code, once it has ended; absent: it has not within the time, or was killed.

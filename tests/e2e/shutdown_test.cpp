@@ -200,8 +200,9 @@ class Stubborn {
     if (connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
       throw std::runtime_error("cannot connect");
     const std::string claim = R"({"worker_id":"w","max_tasks":128})";
-    const auto request = "POST /v1/tasks/claim HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n" +
-                         ("content-length: " + std::to_string(claim.size())) + "\r\n\r\n" + claim;
+    const auto request =
+        "POST /v1/tasks/claim HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n" +
+        ("content-length: " + std::to_string(claim.size())) + "\r\n\r\n" + claim;
     if (::send(socket_, request.data(), request.size(), MSG_NOSIGNAL) < 0)
       throw std::runtime_error("cannot send");
     // It is being answered.

@@ -132,6 +132,25 @@ TEST_P(HttpExecutions, ThatAreNotThereAreNotFound) {
   EXPECT_EQ(get("/v1/executions/%zz").status, 400);
 }
 
+TEST_P(HttpExecutions, TellTheirLimitsAndMarks) {
+  const std::string budget = "0b6d7a52-6f0e-4c1e-9f5e-2b9a64d1c0b1";
+  const std::string policy = "0b6d7a52-6f0e-4c1e-9f5e-2b9a64d1c0c1";
+  const auto limited =
+      submitted(R"(,"policy":{"budget_ids":[")" + budget + R"("],"quota_policy_id":")" + policy + R"("})");
+  const auto seen = get("/v1/executions/" + limited + "/snapshot");
+  EXPECT_EQ(seen.at("/budget_ids/0"), budget);
+  EXPECT_EQ(seen.at("/quota_policy_id"), policy);
+  for (const auto* mark :
+       {"/last_failure_message", "/last_capability_mismatch_at", "/last_hmac_validation_failed_at"}) {
+    EXPECT_EQ(seen.at(mark), "null") << mark;
+  }
+  const auto refused = post(
+      "/v1/executions/" + limited + "/signal",
+      R"({"waitpoint_id":"0b6d7a52-6f0e-4c1e-9f5e-2b9a64d1c0ff","waitpoint_token":"k1:00","signal_name":"go"})");
+  EXPECT_GE(refused.status, 400) << refused.body;
+  EXPECT_NE(get("/v1/executions/" + limited + "/snapshot").at("/last_hmac_validation_failed_at"), "null");
+}
+
 TEST_P(HttpExecutions, GiveTheirResultAsBytes) {
   const auto task = running();
   EXPECT_EQ(get("/v1/executions/" + task.execution_id + "/result").status, 404);

@@ -391,5 +391,37 @@ TEST_P(HttpFlowRoutes, RefuseAPolicyThatIsNone) {
   EXPECT_EQ(put(path("/groups/nonsense"), R"({"kind":"all_of"})").status, 400);
 }
 
+// ---- who waits for whom ----
+
+TEST_P(HttpFlowRoutes, SayWhetherAMemberMayRun) {
+  submit(example());
+  const auto status = [&](const std::string& of) {
+    return get("/v1/executions/" + of + "/flow-eligibility").at("/Status/status");
+  };
+  EXPECT_EQ(status(id("fetch")), "eligible");
+  EXPECT_EQ(status(id("a")), "blocked_by_dependencies");
+  report("complete", take(1).at("fetch"));
+  EXPECT_EQ(status(id("fetch")), "not_runnable");
+  EXPECT_EQ(status(id("a")), "eligible");
+  const std::string nobody = "{fp:16}:0b6d7a52-6f0e-4c1e-9f5e-2b9a64d1c0ff";
+  EXPECT_EQ(get("/v1/executions/" + nobody + "/flow-eligibility").at("/code"), "execution_not_found");
+  EXPECT_EQ(get("/v1/executions/nonsense/flow-eligibility").status, 400);
+}
+
+TEST_P(HttpFlowRoutes, LetGoOfAMemberThatWasForgotten) {
+  submit(example());
+  const auto promote = [&](const std::string& of) { return post("/v1/executions/" + of + "/promote"); };
+  EXPECT_EQ(promote(id("fetch")).at("/code"), "not_blocked_by_deps");
+  EXPECT_EQ(promote(id("a")).at("/code"), "deps_not_satisfied");
+  const auto fetch = take(1).at("fetch");
+  EXPECT_EQ(promote(id("fetch")).at("/code"), "not_runnable");
+  report("complete", fetch);
+  EXPECT_EQ(promote(id("fetch")).at("/code"), "terminal");
+  EXPECT_EQ(promote("{fp:16}:0b6d7a52-6f0e-4c1e-9f5e-2b9a64d1c0ff").at("/code"), "execution_not_found");
+  const auto pick = id("pick");
+  reopen_changed("update ff_edge_group set group_state='satisfied'");
+  EXPECT_EQ(promote(pick).body, R"({"execution_id":")" + pick + R"(","public_state":"waiting"})");
+}
+
 }  // namespace
 }  // namespace flowfabric::tests

@@ -1,4 +1,6 @@
 // Flows over HTTP, built step by step as clients of the reference do (07 §5.11; 04 §3, §4, §9).
+#include <future>
+
 #include "http_checks.h"
 
 namespace flowfabric::tests {
@@ -345,6 +347,41 @@ TEST_P(HttpFlows, CanLeaveAloneWhatRuns) {
   EXPECT_EQ(cancelled.size("/Cancelled/member_execution_ids"), 2u) << "all are named";
   EXPECT_EQ(state(task.execution_id == member(1) ? 2 : 1), "cancelled");
   EXPECT_EQ(report("complete", task).body, R"({"outcome":"completed"})");
+}
+
+TEST_P(HttpFlows, AreWaitedForWhileTheActiveFinish) {
+  create_with_members(2);
+  const auto task = claimed();
+  const int other = task.execution_id == member(1) ? 2 : 1;
+  auto waiting = std::async(std::launch::async, [&] { return cancel("let_active_finish", "?wait=true"); });
+  EXPECT_TRUE(eventually([&] { return get("/v1/flows/" + kFlow).at("/public_flow_state") == "cancelled"; }));
+  EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+  report("complete", task);
+  const auto cancelled = waiting.get();
+  EXPECT_EQ(cancelled.keys(), std::vector<std::string>{"Cancelled"}) << cancelled.body;
+  EXPECT_EQ(cancelled.at("/Cancelled/cancellation_policy"), "let_active_finish");
+  EXPECT_EQ(state(other), "cancelled") << "when it is answered, all is done";
+}
+
+TEST_P(HttpFlows, AreWaitedForNoLongerThanTheCallerSays) {
+  create_with_members(2);
+  const auto task = claimed();
+  const int other = task.execution_id == member(1) ? 2 : 1;
+  const auto began = std::chrono::steady_clock::now();
+  const auto late = cancel("let_active_finish", "?wait=true&wait_timeout_ms=400");
+  const auto took = std::chrono::steady_clock::now() - began;
+  EXPECT_GE(took, std::chrono::milliseconds(400));
+  EXPECT_LT(took, std::chrono::seconds(20));
+  EXPECT_EQ(late.status, 200);
+  EXPECT_EQ(late.keys("/PartiallyCancelled"),
+            (std::vector<std::string>{"cancellation_policy", "failed_member_execution_ids",
+                                      "member_execution_ids"}))
+      << late.body;
+  EXPECT_EQ(late.at("/PartiallyCancelled/failed_member_execution_ids"), "[\"" + member(other) + "\"]");
+  EXPECT_EQ(late.size("/PartiallyCancelled/member_execution_ids"), 2u);
+  report("complete", task);
+  EXPECT_TRUE(becomes(other, "cancelled")) << "it goes on all the same";
+  EXPECT_EQ(cancel("cancel_all", "?wait=true&wait_timeout_ms=-1", submit_one().at("/flow_id")).status, 400);
 }
 
 TEST_P(HttpFlows, LeaveWhatHadEnded) {

@@ -1,8 +1,10 @@
 // What /metrics tells: exactly what happened, under the names of 06 §13 and 07 §5.14; and readiness.
+#include <atomic>
 #include <fstream>
 #include <map>
 #include <regex>
 #include <set>
+#include <thread>
 
 #include "http_checks.h"
 
@@ -309,6 +311,48 @@ TEST_P(HttpMetrics, TellThatTheServerShutsDown) {
   EXPECT_EQ(ready.at("/checks/0/detail"), "The server is shutting down.");
   EXPECT_EQ(ready.at("/checks/1/ok"), "true") << "the store is well";
   EXPECT_EQ(get("/healthz").status, 200);
+}
+
+// A clock whose time cannot be told: it goes on trying, and does not come round.
+struct Trouble {
+  std::atomic<bool> is_on{false};
+  std::atomic<bool> learns{false};
+  std::atomic<std::thread::id> clock_thread{};
+
+  std::int64_t now() {
+    const auto me = std::this_thread::get_id();
+    if (learns) clock_thread = me;
+    if (is_on && me == clock_thread.load()) throw std::runtime_error("nobody knows what time it is");
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+  }
+};
+const auto kTrouble = std::make_shared<Trouble>();
+
+class HttpClock : public HttpTest {
+ protected:
+  HttpClock()
+      : HttpTest(
+            {.clock_interval = std::chrono::milliseconds(50), .now_ms = [] { return kTrouble->now(); }}) {}
+};
+INSTANTIATE_TEST_SUITE_P(Memory, HttpClock, ::testing::Values("memory"));
+
+TEST_P(HttpClock, TellsThatItHasNotComeRound) {
+  kTrouble->learns = true;  // nobody else asks for the time now
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  kTrouble->learns = false;
+  EXPECT_EQ(get("/readyz").status, 200);
+  kTrouble->is_on = true;
+  std::this_thread::sleep_for(std::chrono::milliseconds(11'000));
+  const auto ready = get("/readyz");
+  EXPECT_EQ(said(ready), "503 not ready: clock (unavailable, retryable)");
+  EXPECT_TRUE(contains(ready.at("/checks/2/detail"), "has not finished a look for 1")) << ready.body;
+  EXPECT_TRUE(contains(ready.at("/checks/2/detail"), "nobody knows what time it is")) << ready.body;
+  EXPECT_EQ(get("/livez").status, 200);
+  kTrouble->is_on = false;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  EXPECT_EQ(get("/readyz").status, 200);
 }
 
 }  // namespace

@@ -218,6 +218,17 @@ TEST_P(HttpOperators, SeeHowManyLeasesAWorkerHolds) {
   EXPECT_EQ(workers.at("/workers/1/leases"), "2");
 }
 
+TEST_P(HttpOperators, TakeAWorkerOutAndOthersGoOnWithItsWork) {
+  put("/v1/workers/w1-a", R"({"worker_id":"w1"})");
+  const auto id = submitted();
+  post("/v1/tasks/claim", R"({"worker_id":"w1","worker_instance_id":"w1-a","lease_ttl_ms":3600000})");
+  EXPECT_EQ(remove("/v1/workers/w1-a").at("/was_registered"), "true");
+  const auto again = post("/v1/tasks/claim", R"({"worker_id":"w2"})");
+  ASSERT_EQ(again.size("/tasks"), 1u) << again.body;
+  EXPECT_EQ(again.at("/tasks/0/execution_id"), id);
+  EXPECT_EQ(again.at("/tasks/0/attempt_type"), "reclaim");
+}
+
 TEST_P(HttpOperators, SeeAnOverview) {
   const auto nothing = get("/v1/overview");
   EXPECT_EQ(nothing.at("/oldest_waiting_at"), "null") << nothing.body;

@@ -49,12 +49,19 @@ TEST_P(HttpRequests, NeedTheTokenIfThereIsOne) {
   EXPECT_EQ(get("/unknown").status, 401) << "before it is known that there is no such path";
   EXPECT_EQ(with(std::string("Bearer ") + kToken).status, 200);
   EXPECT_EQ(with(std::string("Bearer ") + kToken, "/unknown").status, 404);
-  for (const auto* path : {"/healthz", "/metrics", "/livez", "/readyz"})
-    EXPECT_EQ(get(path).status, 200) << path;
+  for (const auto* path : {"/healthz", "/livez", "/readyz"}) EXPECT_EQ(get(path).status, 200) << path;
+  EXPECT_EQ(get("/metrics").status, 401);
   EXPECT_EQ(send({.method = "OPTIONS", .path = "/v1/lanes"}).status, 200);
 }
 
+TEST_P(HttpRequests, FromOtherOriginsAreNotAnsweredForThem) {
+  const auto reply = get("/v1/lanes");
+  EXPECT_EQ(reply.header("access-control-allow-origin"), "");
+  EXPECT_EQ(send({.method = "OPTIONS", .path = "/v1/lanes"}).header("access-control-allow-methods"), "");
+}
+
 TEST_P(HttpRequests, FromAnyOriginAreAnsweredForAll) {
+  serve({.cors_origins = {"*"}});
   const auto reply = get("/v1/lanes");
   EXPECT_EQ(reply.header("access-control-allow-origin"), "*");
   EXPECT_EQ(reply.header("access-control-expose-headers"), "*");
@@ -77,7 +84,7 @@ TEST_P(HttpRequests, FromListedOriginsAreAnsweredForThem) {
   EXPECT_EQ(from("GET", "https://b.example").header("access-control-allow-origin"), "https://b.example");
   EXPECT_EQ(from("GET", "https://c.example").header("access-control-allow-origin"), "");
   const auto preflight = from("OPTIONS", "https://a.example");
-  EXPECT_EQ(preflight.header("access-control-allow-methods"), "GET,POST,PUT");
+  EXPECT_EQ(preflight.header("access-control-allow-methods"), "GET,POST,PUT,DELETE");
   EXPECT_EQ(preflight.header("access-control-allow-headers"), "content-type,authorization");
   EXPECT_EQ(from("OPTIONS", "https://c.example").header("access-control-allow-methods"), "");
 }

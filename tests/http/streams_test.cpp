@@ -346,6 +346,28 @@ TEST_P(HttpStreams, AreSummedUp) {
   EXPECT_EQ(get("/v1/executions/" + task.execution_id + "/attempts/7/stream/summary").status, 404);
 }
 
+TEST_P(HttpStreams, KnowOneKindOfPatch) {  // 06 §3.2
+  const auto task = running();
+  const auto patched = [&](const std::string& mode, const std::string& kind) {
+    return report("append", task,
+                  R"(,"mode":")" + mode + R"(","patch_kind":")" + kind + R"(","payload":{"a":1})");
+  };
+  for (const auto* mode : {"summary", "durable"}) {
+    for (const auto* kind : {"json-patch", "json_merge_patch", "", "JSON-MERGE-PATCH"}) {
+      const auto refused = patched(mode, kind);
+      EXPECT_EQ(refused.status, 400) << kind << refused.body;
+      EXPECT_EQ(refused.at("/code"), "invalid_input") << kind;
+      EXPECT_TRUE(contains(refused.at("/detail"), "json-merge-patch")) << refused.body;
+    }
+  }
+  expect_shape_refused(report("append", task, R"(,"mode":"summary","patch_kind":1,"payload":{})"),
+                       "a number");
+  EXPECT_EQ(get(summary_path(task)).status, 404) << "nothing was changed";
+  EXPECT_EQ(patched("summary", "json-merge-patch").at("/summary_version"), "1");
+  EXPECT_EQ(patched("summary", "JsonMergePatch").at("/summary_version"), "2");
+  EXPECT_EQ(get(summary_path(task)).at("/patch_kind"), "json-merge-patch");
+}
+
 TEST_P(HttpStreams, AreListed) {
   const auto all = [](const std::string& id) { return "/v1/executions/" + id + "/streams"; };
   EXPECT_EQ(get(kNobody + "/streams").body, R"({"streams":[],"next_cursor":null})");

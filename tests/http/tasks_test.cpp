@@ -122,6 +122,17 @@ TEST_P(HttpTasks, AreDelayedAndCancelled) {
   EXPECT_EQ(report("cancel", other, R"(,"reason":"r")").body, R"({"outcome":"cancelled"})");
 }
 
+TEST_P(HttpTasks, AreNotCancelledByWhoHasLostThem) {
+  const auto first = running(
+      R"(,"policy":{"retry_policy":{"max_retries":1,"backoff":{"type":"fixed","delay_ms":3600000}}})");
+  ASSERT_EQ(post("/v1/executions/" + first.execution_id + "/revoke-lease").status, 200);
+  ASSERT_EQ(report("fail", claimed(), R"(,"reason":"r")").at("/outcome"), "retry_scheduled");
+  const auto late = report("cancel", first, R"(,"reason":"r")");
+  EXPECT_EQ(late.status, 409);
+  EXPECT_EQ(late.at("/code"), "stale_lease");
+  EXPECT_EQ(state_of(first), "delayed");
+}
+
 TEST_P(HttpTasks, AreReportedManyAtOnce) {
   const auto one = running();
   const auto two = running();
@@ -250,6 +261,36 @@ TEST_P(HttpTasks, AreCancelledInBulk) {
   EXPECT_EQ(done.at("/done"), "2");
   EXPECT_EQ(remove(path).status, 200);
   EXPECT_EQ(get("/v1/operations/0b6d7a52-6f0e-4c1e-9f5e-2b9a64d1c001").status, 404);
+}
+
+// ---- the order of reports ----
+
+// What passes the limit pauses its attempt: whether that happens before the attempt's end or after it shows
+// in the answers.
+TEST_P(HttpTasks, AreReportedInOrderWhateverIsSpentInBetween) {
+  const std::string budget = "550e8400-e29b-41d4-a716-446655440000";
+  post("/v1/budgets", R"({"budget_id":")" + budget +
+                          R"(","scope_type":"lane","scope_id":"main","on_hard_limit":"suspend",)"
+                          R"("dimensions":["t"],"hard_limits":[10],"soft_limits":[0]})");
+  const auto one = [](const std::string& op, const Task& task, const std::string& more_keys = "") {
+    return R"({"op":")" + op + R"(","execution_id":")" + task.execution_id + R"(","lease":)" + task.lease +
+           more_keys + "}";
+  };
+  const std::string too_much = R"(,"budget_id":")" + budget + R"(","dimensions":{"t":20})";
+  std::string reports;
+  for (int i = 0; i < 40; ++i) {
+    const auto task = running();
+    const auto spends = one("usage", task, too_much);
+    const auto ends = one("complete", task);
+    reports += (i > 0 ? "," : "") + (i % 2 == 0 ? spends + "," + ends : ends + "," + spends);
+  }
+  const auto answer = post("/v1/tasks/report", R"({"reports":[)" + reports + "]}");
+  ASSERT_EQ(answer.size("/results"), 80u) << answer.body;
+  for (int i = 0; i < 40; ++i) {
+    const auto ended = "/results/" + std::to_string(i % 2 == 0 ? 2 * i + 1 : 2 * i);
+    EXPECT_EQ(answer.has(ended + "/ok"), i % 2 == 1)
+        << i << (i % 2 == 1 ? ": it ended first" : ": it was paused");
+  }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Suspensions, waitpoints, their tokens and the secrets that sign them, over HTTP (07 §5.4, §5.13; 03 §3.4,
 // §7, §9, §11; 09 §1, §5).
+#include <algorithm>
 #include <future>
 #include <mutex>
 #include <set>
@@ -142,6 +143,22 @@ TEST_P(HttpWaitpoints, AreMadeBySuspending) {
   const auto seen = get("/v1/executions/" + task.execution_id);
   EXPECT_EQ(seen.at("/public_state"), "suspended");
   EXPECT_EQ(seen.at("/state_vector/blocking_reason"), "waiting_for_approval");
+}
+
+TEST_P(HttpWaitpoints, AreMintedWithTheirKey) {  // 03 §1
+  for (const auto* nothing_named : {"", R"(,"waitpoints":[{}])"}) {
+    const auto waiting = suspended(nothing_named);
+    EXPECT_EQ(waiting.waitpoint_key, "wpk:" + waiting.waitpoint_id);
+    EXPECT_EQ(effect(waiting, "anything"), "resume_condition_satisfied");
+  }
+  const auto task = running();
+  const auto early = pending(task);
+  const auto bound = report(
+      "suspend", task, R"(,"waitpoints":[{"use_pending":{"waitpoint_id":")" + early.waitpoint_id + R"("}}])");
+  ASSERT_EQ(bound.status, 200) << bound.body;
+  EXPECT_EQ(effect(early, "anything"), "resume_condition_satisfied") << "any signal at the one made before";
+  const auto several = report("suspend", running(), R"(,"waitpoints":[{"waitpoint_key":"a"},{}])");
+  expect_shape_refused(several, "which of the two is waited for");
 }
 
 TEST_P(HttpWaitpoints, AreAsTheWorkerNamesThem) {
@@ -337,6 +354,22 @@ TEST_P(HttpWaitpoints, AreClosedByAnOperator) {
   EXPECT_EQ(said(post(std::string(kNobody) + "/resume", "{}")), "404 not found: execution");
 }
 
+TEST_P(HttpWaitpoints, TellWhatAnAttemptWasSent) {
+  const auto waiting = suspended(under(by_name("approve")));
+  const auto observed = [&](const std::string& attempt) {
+    return get(waiting.path("/attempts/" + attempt + "/signals"));
+  };
+  EXPECT_EQ(observed("0").body, R"({"signals":[]})") << "it is still suspended";
+  deliver(waiting, "approve", R"(,"payload_json":{"by":"ann"})");
+  const auto signals = observed("0");
+  ASSERT_EQ(signals.size("/signals"), 1u) << signals.body;
+  EXPECT_EQ(signals.at("/signals/0/signal_name"), "approve");
+  EXPECT_EQ(signals.at("/signals/0/payload/by"), "ann");
+  EXPECT_EQ(observed("1").body, R"({"signals":[]})");
+  EXPECT_EQ(observed("x").status, 400);
+  EXPECT_EQ(said(get(std::string(kNobody) + "/attempts/0/signals")), "404 not found: execution");
+}
+
 // ---- secrets ----
 
 class HttpSecrets : public HttpSuspensionTest {
@@ -367,6 +400,7 @@ TEST_P(HttpSecrets, AreRotatedOneAfterTheOther) {
   std::promise<void> recording;
   std::promise<void> go_on;
   serve({.token = "t", .audit_log = [&, wait = go_on.get_future().share()](const std::string& line) {
+           if (!line.contains("waitpoint_hmac_rotation")) return;
            std::lock_guard lock(mutex);
            lines.push_back(line);
            if (lines.size() > 1) return;
@@ -397,6 +431,47 @@ TEST_P(HttpSecrets, AreRotatedOneAfterTheOther) {
                       R"("total_partitions":1,"rotated":1,"failed_count":0})");
   EXPECT_EQ(lines[1], R"({"log":"audit","event":"waitpoint_hmac_rotation_failed","new_kid":"<malformed>",)"
                       R"("partition":0,"err":"invalid_kid"})");
+}
+
+// The engine has it, and does not come to an end with it.
+TEST_P(HttpSecrets, AreNotWaitedForWithoutEnd) {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  std::promise<void> go_on;
+  serve({.rotation_timeout = std::chrono::milliseconds(300),
+         .audit_log = [&, wait = go_on.get_future().share()](const std::string& line) {
+           {
+             std::lock_guard lock(mutex);
+             lines.push_back(line);
+           }
+           if (contains(line, "rotation_complete")) wait.wait();
+         }});
+  const auto late = rotate("k2", kSecret);
+  EXPECT_EQ(late.status, 504) << late.body;
+  EXPECT_EQ(late.at("/error"), "timeout: rotate_waitpoint_secret");
+  EXPECT_EQ(late.at("/code"), "timeout");
+  EXPECT_EQ(late.at("/retryable"), "true");
+  EXPECT_TRUE(contains(late.at("/detail"), "repeat the call")) << late.body;
+  go_on.set_value();
+  EXPECT_TRUE(eventually([&] { return rotate("k2", kSecret).status == 200; })) << "repeating is safe";
+  EXPECT_EQ(suspended().token.substr(0, 3), "k2:");
+  serve({});  // the one before has said all
+  const std::string timeout =
+      R"({"log":"audit","event":"waitpoint_hmac_rotation_timeout_http_504","new_kid":"k2","timeout_s":1})";
+  EXPECT_EQ(std::ranges::count(lines, timeout), 1);
+  for (const auto& line : lines) EXPECT_FALSE(contains(line, kSecret)) << line;
+}
+
+TEST_P(HttpSecrets, AreListedByTheirKids) {
+  const auto kids = [&] { return get("/v1/admin/waitpoint-kids"); };
+  EXPECT_EQ(kids().body, R"({"current_kid":"k1","verifying":[]})");
+  rotate("k2", kSecret);
+  const auto two = kids();
+  EXPECT_EQ(two.at("/current_kid"), "k2");
+  ASSERT_EQ(two.size("/verifying"), 1u) << two.body;
+  EXPECT_EQ(two.at("/verifying/0/kid"), "k1");
+  EXPECT_GT(std::stoll(two.at("/verifying/0/expires_at_ms")), 1'700'000'000'000);
+  EXPECT_FALSE(contains(two.body, kSecret));
 }
 
 TEST_P(HttpSecrets, KeepTheirName) {

@@ -384,7 +384,11 @@ class Callers {
     return SetLaneState{.lane_id = dice_.chance(3) ? std::string(65, 'x') : lane(),
                         .state = dice_.chance(70) ? active : dice_.pick({paused, draining, disabled})};
   }
-  std::string instance() { return dice_.chance(1) ? "" : dice_.name("instance-", 6); }
+  // Some of them are those that claim.
+  std::string instance() {
+    if (dice_.chance(1)) return "";
+    return dice_.chance(40) ? worker() : dice_.name("instance-", 6);
+  }
   Request register_worker() {
     RegisterWorker request{.worker_id = dice_.chance(80) ? "pool" : "another-pool",
                            .worker_instance_id = instance(),
@@ -448,7 +452,8 @@ class Callers {
     if (roll < 20) {
       return RunDue{store::Due<CreateDedup>{{dice_.chance(50) ? "" : "team", dice_.name("key-", 40)}}};
     }
-    if (roll < 30) return RunDue{store::Due<Worker>{{dice_.chance(50) ? "" : "team", instance()}}};
+    if (roll < 25) return RunDue{store::Due<Worker>{{dice_.chance(50) ? "" : "team", instance()}}};
+    if (roll < 30) return RunDue{store::Due<DeadWorker>{{dice_.chance(50) ? "" : "team", instance()}}};
     if (roll < 45) return RunDue{suspensions_.due(some_id())};
     return RunDue{store::Due<Execution>{roll < 75 ? some_id() : lost_id()}};
   }

@@ -42,6 +42,7 @@ class Model {
     LeaseFence fence;
     std::int64_t expires_at{};
     std::optional<std::int64_t> timeout_at;
+    std::string worker_instance_id;
   };
   struct Reserved {
     std::string worker_id;
@@ -110,14 +111,19 @@ class Model {
     EXPECT_FALSE(is_leased(id)) << id.to_string() << " was handed out while another lease was in force";
   }
 
-  void leased(const ClaimedTask& task, std::int64_t ttl_ms) {
+  // By a worker, or by one of its instances.
+  void leased(const ClaimedTask& task, std::int64_t ttl_ms, const std::string& worker,
+              const std::string& instance) {
     const auto& id = task.execution_id;
     expect_free(id);
     EXPECT_EQ(task.lease_expires_at, now_ + ttl_ms) << id.to_string();
     auto& epoch = epochs_[id];
     EXPECT_GT(*task.fence.lease_epoch, epoch) << id.to_string();
     epoch = *task.fence.lease_epoch;
-    if (!is_member(id)) leases_[id] = {task.fence, task.lease_expires_at, task.attempt_timeout_at};
+    if (!is_member(id)) {
+      leases_[id] = {task.fence, task.lease_expires_at, task.attempt_timeout_at,
+                     instance.empty() ? worker : instance};
+    }
     grants_.erase(id);
     suspensions_.claimed(task);
     ++claimed_;
@@ -133,7 +139,7 @@ class Model {
       const bool one_lane = request.lanes.size() == 1;
       EXPECT_TRUE(!one_lane || !previous || previous->priority >= task.priority) << id;
       previous = &task;
-      leased(task, request.lease_ttl_ms);
+      leased(task, request.lease_ttl_ms, request.worker_id, request.worker_instance_id);
     }
   }
 
@@ -156,14 +162,15 @@ class Model {
 
   void used(const GrantUse& use, const ClaimedTask& task) {
     const auto& id = task.execution_id;
-    if (is_member(id)) return leased(task, use.lease_ttl_ms);
+    const auto take = [&] { leased(task, use.lease_ttl_ms, use.worker_id, use.worker_instance_id); };
+    if (is_member(id)) return take();
     EXPECT_TRUE(may_be_granted(id)) << id.to_string() << " was taken without a grant";
     const auto& known = grants_[id];
     EXPECT_EQ(known.worker_id, use.worker_id) << id.to_string() << " was granted to another";
     EXPECT_TRUE(use.grant_key.empty() || use.grant_key == known.grant.grant_key) << id.to_string();
     EXPECT_TRUE(hands_out(task.lane_id)) << id.to_string() << " is on a lane that hands out nothing";
     EXPECT_TRUE(!use.lease_id || use.lease_id == task.fence.lease_id) << id.to_string();
-    leased(task, use.lease_ttl_ms);
+    take();
   }
   void happened(const ClaimExecution& request, const ClaimedTask& task) { used(request.use, task); }
   void happened(const ClaimResumedExecution& request, const ClaimedTask& task) { used(request.use, task); }
@@ -175,7 +182,7 @@ class Model {
   }
   void happened(const IssueGrantAndClaim& request, const ClaimedTask& task) {
     EXPECT_FALSE(is_granted(task.execution_id)) << task.execution_id.to_string();
-    leased(task, request.lease_duration_ms);
+    leased(task, request.lease_duration_ms, "", "");
   }
   // Whoever comes too late may find that it has ended.
   template <class Asked>
@@ -212,8 +219,6 @@ class Model {
     ended_.insert(id);
     suspensions_.ended(id);
   }
-  void happened(const CancelExecution& request, const Cancelled&) { ended(request.execution_id); }
-
   // A report ends the lease it is made under. Repeating one that ended an earlier lease ends nothing.
   template <class Report>
   bool ends_lease(const Report& report) {
@@ -233,6 +238,10 @@ class Model {
     if (ends_lease(request) && !answer.retry_scheduled) ended(request.execution_id);
   }
   void happened(const DelayExecution& request, const Delayed&) { ends_lease(request); }
+  void happened(const CancelExecution& request, const Cancelled&) {
+    const bool by_holder = request.fence != LeaseFence{};
+    if (!by_holder || ends_lease(request)) ended(request.execution_id);
+  }
 
   // A budget may stop the attempt that has passed one of its limits, and the answer does not say so.
   void spent(const ExecutionId& id, const UsageReport& report) {
@@ -328,6 +337,15 @@ class Model {
     if (rule == core::Rule::none) return;
     EXPECT_FALSE(is_alive(due.key)) << "a worker was swept while it was alive";
     workers_.erase(due.key);
+  }
+  // Whose namespace it works for is not known here: of what it held, nothing is certain any more.
+  void rule_fired(const store::Due<DeadWorker>& due, core::Rule rule) {
+    if (rule == core::Rule::none) return;
+    std::vector<ExecutionId> held;
+    for (const auto& [id, lease] : leases_) {
+      if (lease.worker_instance_id == due.key.worker_instance_id) held.push_back(id);
+    }
+    for (const auto& id : held) joined(id);
   }
   void rule_fired(const store::Due<Suspension>& due, core::Rule rule) {
     const ExecutionId id{due.key.partition_key, due.key.execution_id};

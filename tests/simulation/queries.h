@@ -134,15 +134,33 @@ class Queries : private ReplicaReads {
 
   void compare_workers(const State& state) {
     const ListWorkers request{.namespace_ = name_space(), .limit = limit()};
-    std::vector<WorkerKey> expected, found;
+    std::vector<std::pair<WorkerKey, std::uint64_t>> expected, found;  // with what they run
     for (const auto& [key, worker] : state.rows<Worker>()) {
       const bool alive = worker.last_heartbeat_ms + worker.liveness_ttl_ms > state.now_ms;
-      if (alive && is_or_any(request.namespace_, key.namespace_)) expected.push_back(key);
+      if (alive && is_or_any(request.namespace_, key.namespace_)) {
+        expected.emplace_back(key, leases_of(state, key));
+      }
     }
     for (const auto& page : pages(request)) {
-      for (const auto& worker : page.workers) found.push_back({worker.namespace_, worker.worker_instance_id});
+      for (const auto& worker : page.workers) {
+        found.emplace_back(WorkerKey{worker.namespace_, worker.worker_instance_id}, worker.leases);
+      }
     }
     EXPECT_TRUE(found == expected) << "listed " << found.size() << " of " << expected.size() << " workers";
+  }
+
+  static std::uint64_t leases_of(const State& state, const WorkerKey& key) {
+    std::uint64_t leases = 0;
+    for (const auto& [id, execution] : state.rows<Execution>()) {
+      const auto& lease = execution.lease;
+      const bool held = execution.state.ownership_state == OwnershipState::leased &&
+                        lease.worker_instance_id == key.worker_instance_id &&
+                        *lease.lease_expires_at_ms > state.now_ms;
+      if (!held) continue;
+      const bool is_anothers = state.rows<Worker>().contains({execution.namespace_, key.worker_instance_id});
+      if (execution.namespace_ == key.namespace_ || (key.namespace_.empty() && !is_anothers)) ++leases;
+    }
+    return leases;
   }
 
   void compare_reads(const State& state) {

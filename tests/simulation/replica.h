@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "core/block.h"
+#include "core/dead_worker.h"
 #include "engine/batch.h"
 #include "engine/check.h"
 #include "engine/dispatch.h"
@@ -79,8 +80,9 @@ class Replica {
   std::vector<store::DueKey> due(std::size_t limit) {
     core::Unit unit(reader());
     const auto now = reader_->begin(unit);
-    auto keys = reader_->due(now, limit);
-    for (const auto& id : reader_->purgeable(now, limit)) keys.emplace_back(store::Due<Execution>{id});
+    std::vector<store::DueKey> keys;
+    const store::DueScan scan{.until_ms = now, .limit = limit, .purge_limit = limit};
+    for (auto& record : reader_->due(scan).found) keys.push_back(std::move(record.key));
     reader_->rollback();
     return keys;
   }

@@ -29,7 +29,7 @@ struct State {
   LaneCounts counts;     // as they are kept
   LaneCounts recounted;  // row by row
   std::set<store::DueKey> due_within_a_day;
-  std::set<ExecutionId> removed_within_a_day;
+  std::set<store::DueKey> removed_within_a_day;
   std::optional<std::int64_t> next_due;
 
   template <class Record>
@@ -82,11 +82,14 @@ inline State read_state(store::Session& session) {
   state.counts = without_zeros(session.lane_counts());
   state.recounted = session.count_executions();
   const auto tomorrow = state.now_ms + 86'400'000;
-  const auto due = session.due(tomorrow, everything);
-  state.due_within_a_day = {due.begin(), due.end()};
-  const auto removed = session.purgeable(tomorrow, everything);
-  state.removed_within_a_day = {removed.begin(), removed.end()};
-  state.next_due = session.next_due();
+  const auto keys_of = [](const store::DueRecords& records) {
+    std::set<store::DueKey> keys;
+    for (const auto& record : records.found) keys.insert(record.key);
+    return keys;
+  };
+  state.due_within_a_day = keys_of(session.due({.until_ms = tomorrow, .limit = everything}));
+  state.removed_within_a_day = keys_of(session.due({.until_ms = tomorrow, .purge_limit = everything}));
+  state.next_due = session.next_due({.until_ms = std::numeric_limits<std::int64_t>::max()});
   session.rollback();
   return state;
 }

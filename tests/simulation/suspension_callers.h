@@ -153,6 +153,7 @@ class SuspensionCallers {
 
   ResumeCondition condition(int depth, const std::vector<std::string>& keys) {
     const auto roll = dice_.below(100);
+    if (roll < 4) return {SingleSignal{"", matcher()}};  // of the first waitpoint
     if (roll < 45) return {SingleSignal{dice_.pick(keys), matcher()}};
     if (roll < 65) return {count(keys)};
     if (roll < 68) return {OperatorOnly{}};
@@ -223,7 +224,7 @@ class SuspensionCallers {
     if (dice_.chance(1)) request.timeout_at = now_ - 700'000;
     if (dice_.chance(85)) {
       request.timeout_behavior =
-          dice_.pick({fail, cancel, expire, escalate, auto_resume_with_timeout_signal});
+          dice_.pick({fail, cancel, expire, escalate, auto_resume_with_timeout_signal, auto_resume});
     }
     if (dice_.chance(10)) request.timeout_signal_name = dice_.pick<std::string>({"woke_up", "__x", ""});
   }

@@ -38,7 +38,7 @@ class SuspensionsOf {
     const auto enough = [](const Signal* signal) {
       return signal->observed_effect == SignalEffect::resume_condition_satisfied;
     };
-    const auto resumed = [](const SuspensionDetails* details) { return core::is_shown_to_worker(*details); };
+    const auto resumed = [](const SuspensionDetails* details) { return was_resumed_by_signal(*details); };
     EXPECT_EQ(std::ranges::count_if(signals_, enough), std::ranges::count_if(all_, resumed)) << name_;
     std::map<WaitpointId, std::uint32_t> arrived, matched;
     for (const auto* signal : signals_) {
@@ -53,6 +53,13 @@ class SuspensionsOf {
   }
 
  private:
+  // A timeout signals, too, unless it is told to let the execution go on without one.
+  static bool was_resumed_by_signal(const SuspensionDetails& details) {
+    const bool goes_on_without = details.resume_trigger == ResumeTrigger::timeout &&
+                                 details.timeout_behavior == TimeoutBehavior::auto_resume;
+    return core::is_shown_to_worker(details) && !goes_on_without;
+  }
+
   const Waitpoint& waitpoint(const WaitpointId& waitpoint_id) const {
     return state_.rows<Waitpoint>().at(core::waitpoint_key(id_, waitpoint_id));
   }
@@ -74,7 +81,7 @@ class SuspensionsOf {
       EXPECT_TRUE(core::is_satisfier(effect)) << name_ << ": " << enum_name(effect);
       if (effect == SignalEffect::resume_condition_satisfied) ++enough;
     }
-    EXPECT_EQ(enough, core::is_shown_to_worker(details) ? 1u : 0u) << name_;
+    EXPECT_EQ(enough, was_resumed_by_signal(details) ? 1u : 0u) << name_;
   }
 
   const State& state_;

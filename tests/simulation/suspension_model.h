@@ -8,6 +8,7 @@
 #include <span>
 
 #include "core/context.h"
+#include "core/resume_condition.h"
 #include "simulation/state.h"
 #include "simulation/steps.h"
 
@@ -187,13 +188,16 @@ class SuspensionModel {
       known.open->timeout_at.reset();
       return false;
     }
-    if (known.open->behavior != TimeoutBehavior::auto_resume_with_timeout_signal) return true;
+    const bool with_signal = known.open->behavior == TimeoutBehavior::auto_resume_with_timeout_signal;
+    if (!with_signal && known.open->behavior != TimeoutBehavior::auto_resume) return true;
     auto signals = satisfiers(known.open->condition, known.open->signals);
-    signals.push_back(timeout_signal(known, now_ms));
-    ++known.accepted;
-    ++all_accepted_;
+    if (with_signal) {
+      signals.push_back(timeout_signal(known, now_ms));
+      ++known.accepted;
+      ++all_accepted_;
+    }
     resumed(known, std::move(signals));
-    known.by_timeout = true;
+    known.by_timeout = with_signal;
     return false;
   }
 
@@ -286,13 +290,12 @@ class SuspensionModel {
               .timeout_signal_name = request.timeout_signal_name,
               .signals = {}};
     for (const auto& each : answer.waitpoints) open.waitpoints.push_back(each.waitpoint_id);
+    core::name_waitpoint(open.condition, answer.waitpoints.front().waitpoint_key);
     if (policy && !open.timeout_at && policy->default_timeout_ms) {
       open.timeout_at = core::saturating_add(now_ms, *policy->default_timeout_ms);
     }
     if (policy && !request.timeout_behavior) {
-      open.behavior = policy->timeout_behavior == "auto_resume"
-                          ? TimeoutBehavior::auto_resume_with_timeout_signal
-                          : *enum_from_name<TimeoutBehavior>(policy->timeout_behavior);
+      open.behavior = *enum_from_name<TimeoutBehavior>(policy->timeout_behavior);
     }
     return open;
   }

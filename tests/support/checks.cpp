@@ -56,6 +56,8 @@ void check_snapshot(const ExecutionSnapshot& seen) {
                          s.blocking_reason == BlockingReason::waiting_for_capable_worker ||
                          s.blocking_reason == BlockingReason::waiting_for_children ||
                          s.blocking_reason == BlockingReason::paused_by_flow_cancel ||
+                         s.ownership_state == OwnershipState::lease_expired_reclaimable ||
+                         s.ownership_state == OwnershipState::lease_revoked ||
                          s.public_state == PublicState::rate_limited;
   if (seen.delay_until) {
     EXPECT_TRUE(held_back) << "a delay is over when it has ended";

@@ -23,8 +23,7 @@ std::ostream& operator<<(std::ostream& out, const WorkerView& worker) {
   out << " capabilities";
   for (const auto& token : worker.capabilities) out << ' ' << token;
   return out << " heartbeat " << worker.last_heartbeat_at << " ttl " << worker.liveness_ttl_ms
-             << " registered " << worker.registered_at << " leases "
-             << (worker.leases ? std::to_string(*worker.leases) : "?");
+             << " registered " << worker.registered_at << " leases " << worker.leases;
 }
 
 std::ostream& operator<<(std::ostream& out, const ExecutionSummary& seen) {

@@ -111,6 +111,29 @@ TEST_F(QuotaClock, DoesNotFreeWhatItsBatchHasTaken) {
   EXPECT_EQ(stored().active_concurrency, 1u);
 }
 
+// Whatever a store takes for a stray.
+TEST_F(QuotaClock, DoesNotFreeWhatRunsOrIsGranted) {
+  const auto running = admission(key_, 1, std::nullopt);
+  const auto granted = admission(key_, 2, std::nullopt);
+  const auto idle = admission(key_, 3, std::nullopt);
+  store({running, granted, idle});
+  {
+    Unit unit(*session_);
+    session_->begin(unit);
+    unit.begin_operation();
+    auto& reserved = unit.edit<Execution>({2, {}});
+    reserved.state.ownership_state = OwnershipState::unowned;
+    reserved.grant_expires_at_ms = kNow + 1;
+    unit.edit<Execution>({3, {}}).state.ownership_state = OwnershipState::lease_revoked;
+    unit.keep();
+    session_->commit(unit);
+  }
+  run_clock([&](Unit& unit) {
+    unit.put_answer(StraySlotsOf{key_, 256}, {running.key(), granted.key(), idle.key()});
+  });
+  EXPECT_EQ(stored().active_concurrency, 2u);
+}
+
 TEST_F(QuotaClock, RestsWhenThePolicyIsNotInUse) {
   store({});
   run_clock([&](Unit& unit) { unit.find<QuotaPolicy>(key_); });

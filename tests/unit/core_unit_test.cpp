@@ -211,6 +211,7 @@ TEST_F(UnitTest, NewOffersAreThoseThatTheStoreDidNotHave) {
   EXPECT_EQ(unit.new_offers(), (std::map<std::int64_t, std::uint32_t>{{kRoute, 2}, {8, 1}}));
 }
 
+// Of those that the store has, only the ones that offer something.
 TEST_F(UnitTest, RoutesOfALaneIncludeTheBatchsOwn) {
   open();
   {
@@ -218,6 +219,8 @@ TEST_F(UnitTest, RoutesOfALaneIncludeTheBatchsOwn) {
     unit.begin_operation();
     unit.insert(Route{1, "lane", "", ""});
     unit.insert(Route{2, "other", "", ""});
+    unit.insert(Route{4, "lane", "idle", ""});
+    unit.insert(offered(1, 10, 1));
     unit.keep();
     commit();
   }
@@ -277,6 +280,43 @@ TEST_F(UnitTest, LoadingAgainDoesNotOverwriteWhatTheBatchChanged) {
   EXPECT_THROW(unit.best_offer(kRoute, 4), NotLoaded);  // the scan brings the stored row along
   session_->load(unit);
   EXPECT_EQ(unit.best_offer(kRoute, 4)->priority, 5);
+  session_->rollback();
+}
+
+// ---- removed executions ----
+
+// Their id may be used again in the same batch, by somebody who must not find what the last one left.
+TEST_F(UnitTest, NothingIsLeftOfWhatWasRemovedInTheSameBatch) {
+  open();
+  const auto id = id_of(1);
+  const auto attempt = [&](std::uint32_t index) {
+    return Attempt{.partition_key = 1, .execution_id = id.uuid, .attempt_index = index};
+  };
+  store_executions({offered(1, std::nullopt)});
+  {
+    auto& unit = begin();
+    unit.begin_operation();
+    unit.insert(attempt(0));
+    unit.insert(attempt(1));
+    unit.keep();
+    commit();
+  }
+  auto& unit = begin();
+  unit.begin_operation();
+  ASSERT_TRUE(unit.find<Attempt>(attempt(0).key()));
+  ASSERT_TRUE(unit.find<Execution>(id));
+  unit.purge(id);
+  unit.keep();
+  EXPECT_FALSE(unit.find<Attempt>(attempt(0).key())) << "it was read before";
+  EXPECT_FALSE(unit.find<Attempt>(attempt(1).key())) << "the store still has it";
+  unit.insert(offered(1, std::nullopt));
+  unit.insert(attempt(1));
+  unit.keep();
+  commit();
+  auto& next = begin();
+  EXPECT_FALSE(next.find<Attempt>(attempt(0).key()));
+  EXPECT_TRUE(next.find<Attempt>(attempt(1).key()));
+  EXPECT_TRUE(next.find<Execution>(id));
   session_->rollback();
 }
 

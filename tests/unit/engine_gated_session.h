@@ -88,14 +88,9 @@ class GatedSession final : public store::Session {
   bool has_other_writers() const override { return inner_->has_other_writers(); }
   std::optional<std::int64_t> time_of_load() const override { return inner_->time_of_load(); }
   void rollback() noexcept override { inner_->rollback(); }
-  std::vector<store::DueKey> due(std::int64_t now_ms, std::size_t limit) override {
-    return inner_->due(now_ms, limit);
-  }
-  std::optional<std::int64_t> next_due() override { return inner_->next_due(); }
+  store::DueRecords due(const store::DueScan& scan) override { return inner_->due(scan); }
+  std::optional<std::int64_t> next_due(const store::DueScan& scan) override { return inner_->next_due(scan); }
   std::vector<Attempt> attempts_of(const ExecutionId& id) override { return inner_->attempts_of(id); }
-  std::vector<ExecutionId> purgeable(std::int64_t now_ms, std::size_t limit) override {
-    return inner_->purgeable(now_ms, limit);
-  }
   std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) override {
     return inner_->listed(positions);
   }
@@ -122,6 +117,10 @@ class GatedSession final : public store::Session {
   std::vector<Stream> streams_of(const ExecutionId& id) override { return inner_->streams_of(id); }
   std::vector<OperatorEvent> operator_events_of(const ExecutionId& id) override {
     return inner_->operator_events_of(id);
+  }
+  std::vector<store::LeaseCount> count_leases(const std::vector<std::string>& instances,
+                                              std::int64_t now_ms) override {
+    return inner_->count_leases(instances, now_ms);
   }
   std::vector<LeaseEvent> pauses_of(const ExecutionId& id, std::size_t limit) override {
     return inner_->pauses_of(id, limit);

@@ -68,7 +68,7 @@ TEST_F(HttpClosingTest, StreamsToHttp10UntilTheEnd) {
 TEST_F(HttpClosingTest, StreamsNothingToHead) {
   start_streaming();
   const auto client = connect();
-  client->send("HEAD /stream HTTP/1.1\r\n\r\n").get("/next");
+  client->send("HEAD /stream HTTP/1.1\r\nHost: x\r\n\r\n").get("/next");
   EXPECT_TRUE(client->read_to("\r\n\r\n").contains("transfer-encoding: chunked"));
   EXPECT_EQ(body_of(client->read_answer()), "GET /next ");
   EXPECT_EQ(source_->abandoned, 1);
@@ -190,7 +190,8 @@ TEST_F(HttpClosingTest, DrainingRefusesWhatIsNotYetThere) {
   const auto head = connect();
   head->send("GET /half HTT");
   const auto body = connect();
-  body->send("POST /half HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n").read_to("\r\n\r\n");
+  body->send("POST /half HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
+      .read_to("\r\n\r\n");
   ASSERT_TRUE(eventually([&] { return server_->stats().connections == 2; }));
   EXPECT_TRUE(server_->drain(10s));
   EXPECT_EQ(body_of(head->read_to_end()), "closing -");

@@ -19,7 +19,7 @@ class HttpLimitsTest : public HttpServerTest {
 };
 
 std::string chunked(const std::string& chunks) {
-  return "POST /p HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks;
+  return "POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks;
 }
 
 // ---- Sizes ------------------------------------------------------------------------------------------------
@@ -28,7 +28,7 @@ TEST_F(HttpLimitsTest, RequestLinesHaveALimit) {
   start({.max_request_line = 1000});
   const auto line = [](std::size_t size) { return "GET /" + std::string(size - 14, 'x') + " HTTP/1.1"; };
   ASSERT_EQ(line(1000).size(), 1000u);
-  EXPECT_EQ(status_of(connect()->send(line(1000) + "\r\n\r\n").read_answer()), "HTTP/1.1 200 OK");
+  EXPECT_EQ(status_of(connect()->send(line(1000) + "\r\nHost: x\r\n\r\n").read_answer()), "HTTP/1.1 200 OK");
   const auto refused = last_words_to(line(1001) + "\r\n\r\n");
   EXPECT_TRUE(refused.starts_with("HTTP/1.1 431 ")) << refused;
   EXPECT_TRUE(says_close(refused));
@@ -39,22 +39,23 @@ TEST_F(HttpLimitsTest, RequestLinesHaveALimit) {
 TEST_F(HttpLimitsTest, HeadersHaveALimit) {
   start({.max_headers = 1000});
   const auto request = [](std::size_t size) {
-    return "GET /h HTTP/1.1\r\nA: 1\r\nB: " + std::string(size - 11, 'x') + "\r\n\r\n";
+    return "GET /h HTTP/1.1\r\nHost: x\r\nA: 1\r\nB: " + std::string(size - 20, 'x') + "\r\n\r\n";
   };
   const auto client = connect();
   EXPECT_EQ(status_of(client->send(request(1000)).read_answer()), "HTTP/1.1 200 OK");
   EXPECT_EQ(status_of(client->send(request(1000)).read_answer()), "HTTP/1.1 200 OK");
   client->send(request(1001));
   EXPECT_TRUE(client->read_to_end().starts_with("HTTP/1.1 431 "));
-  EXPECT_TRUE(last_words_to("GET / HTTP/1.1\r\nA: " + std::string(5000, 'x')).starts_with("HTTP/1.1 431 "));
+  EXPECT_TRUE(last_words_to("GET / HTTP/1.1\r\nHost: x\r\nA: " + std::string(5000, 'x'))
+                  .starts_with("HTTP/1.1 431 "));
 }
 
 TEST_F(HttpLimitsTest, TheDefaultsTakeWhatIsPromised) {
   start();
   const auto target = "/" + std::string((16u << 10) - 14, 'x');
   EXPECT_EQ(status_of(connect()->get(target).read_answer()), "HTTP/1.1 200 OK");
-  const std::string value((32u << 10) - 5, 'x');
-  EXPECT_EQ(status_of(connect()->send("GET / HTTP/1.1\r\nA: " + value + "\r\n\r\n").read_answer()),
+  const std::string value((32u << 10) - 14, 'x');
+  EXPECT_EQ(status_of(connect()->send("GET / HTTP/1.1\r\nHost: x\r\nA: " + value + "\r\n\r\n").read_answer()),
             "HTTP/1.1 200 OK");
 }
 
@@ -62,7 +63,7 @@ TEST_F(HttpLimitsTest, BodiesMayBeAsLongAsTheHandlerSays) {
   start();
   const std::string most(TestHandler::kMaxBody, 'x');
   const auto client = connect();
-  client->send("POST /p HTTP/1.1\r\nContent-Length: 100\r\n\r\n" + most);
+  client->send("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n" + most);
   EXPECT_EQ(body_of(client->read_answer()), "POST /p " + most);
   client->send(chunked("32\r\n" + most.substr(50) + "\r\n32\r\n" + most.substr(50) + "\r\n0\r\n\r\n"));
   EXPECT_EQ(body_of(client->read_answer()), "POST /p " + most);
@@ -72,12 +73,13 @@ TEST_F(HttpLimitsTest, LargerBodiesAreRefused) {
   start();
   const std::string most(TestHandler::kMaxBody, 'x');
   // By their length, before a byte of them is there.
-  auto refused = last_words_to("POST /p HTTP/1.1\r\nContent-Length: 101\r\n\r\n");
+  auto refused = last_words_to("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 101\r\n\r\n");
   EXPECT_TRUE(refused.starts_with("HTTP/1.1 413 ")) << refused;
   EXPECT_TRUE(says_close(refused));
   EXPECT_EQ(body_of(refused), "refused /p");
   // Even if the client awaits a word.
-  refused = last_words_to("POST /p HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 101\r\n\r\n");
+  refused =
+      last_words_to("POST /p HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 101\r\n\r\n");
   EXPECT_TRUE(refused.starts_with("HTTP/1.1 413 ")) << refused;
   // In chunks.
   EXPECT_TRUE(last_words_to(chunked("64\r\n" + most + "\r\n1\r\nx")).starts_with("HTTP/1.1 413 "));
@@ -89,7 +91,8 @@ TEST_F(HttpLimitsTest, AClientThatSendsALargeBodyReadsWhyItIsRefused) {
   start();
   const auto client = connect();
   std::thread sender([&] {
-    client->send("POST /p HTTP/1.1\r\nContent-Length: 4000000\r\n\r\n" + std::string(4'000'000, 'x'));
+    client->send("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 4000000\r\n\r\n" +
+                 std::string(4'000'000, 'x'));
   });
   EXPECT_TRUE(client->read_to_end().starts_with("HTTP/1.1 413 "));
   sender.join();
@@ -114,7 +117,7 @@ TEST_F(HttpLimitsTest, AHeaderSectionThatDoesNotEndIsRefused) {
   const auto client = connect();
   std::atomic<bool> is_over{false};
   std::thread sender([&] {
-    client->send("GET / HTTP/1.1\r\n");
+    client->send("GET / HTTP/1.1\r\nHost: x\r\n");
     while (!is_over) {
       client->send("X: y\r\n");
       std::this_thread::sleep_for(5ms);
@@ -145,12 +148,12 @@ TEST_F(HttpLimitsTest, AConnectionOnWhichNothingComesIsClosedWithoutAWord) {
 
 TEST_F(HttpLimitsTest, ABodyThatStopsComingIsRefused) {
   start({.body_timeout = 50ms});
-  const auto answer = last_words_to("POST /p HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc");
+  const auto answer = last_words_to("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
   EXPECT_EQ(status_of(answer), "HTTP/1.1 408 Request Timeout");
   EXPECT_EQ(body_of(answer), "refused /p");
   // Also of a request that was refused already.
   const auto client = connect();
-  client->send("POST /refused HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc");
+  client->send("POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
   EXPECT_EQ(body_of(client->read_answer()), "who are you");
   EXPECT_EQ(client->read_to_end(), "");
 }
@@ -167,7 +170,7 @@ TEST_F(HttpLimitsTest, AHandlerMayTakeItsTime) {
   start({.header_timeout = 300ms, .body_timeout = 300ms, .idle_timeout = 300ms});
   handler_.hold("/slow");
   const auto client = connect();
-  client->send("POST /slow HTTP/1.1\r\nContent-Length: 4\r\n\r\n").send("body");
+  client->send("POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n").send("body");
   const auto held = handler_.next_held();
   std::this_thread::sleep_for(700ms);
   EXPECT_TRUE(client->is_quiet());

@@ -40,7 +40,7 @@ TEST_F(HttpServerTest, TellsTheHandlerWhatCameAndFromWhom) {
     answer({.status = 204});
   });
   EXPECT_EQ(status_of(connect()
-                          ->send("PUT /seen?q=%20&r HTTP/1.1\r\nX-Thing:  a b \r\nCOOKIE: c\r\n"
+                          ->send("PUT /seen?q=%20&r HTTP/1.1\r\nHost: x\r\nX-Thing:  a b \r\nCOOKIE: c\r\n"
                                  "Content-Length: 2\r\nConnection: close\r\n\r\nhi")
                           .read_to_end()),
             "HTTP/1.1 204 No Content");
@@ -134,7 +134,7 @@ TEST_F(HttpServerTest, DoesNotReadMoreRequestsThanMayWait) {
 TEST_F(HttpServerTest, IgnoresEmptyLinesBetweenRequests) {
   start();
   const auto client = connect();
-  drip(*client, "\r\n\r\nGET /a HTTP/1.1\r\n\r\n\r\nGET /b HTTP/1.1\r\n\r\n");
+  drip(*client, "\r\n\r\nGET /a HTTP/1.1\r\nHost: x\r\n\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(body_of(client->read_answer()), "GET /a ");
   EXPECT_EQ(body_of(client->read_answer()), "GET /b ");
 }
@@ -148,13 +148,13 @@ TEST_F(HttpServerTest, TakesTargetsAsTheyAre) {
   EXPECT_EQ(body_of(client->get("http://some.host:80/path?q").read_answer()), "GET /path?q ");
   EXPECT_EQ(body_of(client->get("HTTP://some.host").read_answer()), "GET / ");
   EXPECT_EQ(body_of(client->get("http://some.host?q").read_answer()), "GET /?q ");
-  EXPECT_EQ(body_of(client->send("OPTIONS * HTTP/1.1\r\n\r\n").read_answer()), "OPTIONS * ");
+  EXPECT_EQ(body_of(client->send("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n").read_answer()), "OPTIONS * ");
 }
 
 TEST_F(HttpServerTest, SendsNoBodyToHead) {
   start();
   const auto client = connect();
-  client->send("HEAD /a HTTP/1.1\r\n\r\n").get("/b");
+  client->send("HEAD /a HTTP/1.1\r\nHost: x\r\n\r\n").get("/b");
   EXPECT_EQ(client->read_to("\r\n\r\n"),
             "HTTP/1.1 200 OK\r\ncontent-length: 8\r\ncontent-type: text/plain\r\n\r\n");
   EXPECT_EQ(body_of(client->read_answer()), "GET /b ");
@@ -260,14 +260,14 @@ TEST_F(HttpServerTest, DoesNotTakeTrailersForHeaders) {
 TEST_F(HttpServerTest, TellsAClientToContinueOnceItIsAdmitted) {
   start();
   const auto client = connect();
-  client->send("POST /p HTTP/1.1\r\nExpect: 100-Continue\r\nContent-Length: 4\r\n\r\n");
+  client->send("POST /p HTTP/1.1\r\nHost: x\r\nExpect: 100-Continue\r\nContent-Length: 4\r\n\r\n");
   EXPECT_EQ(client->read_to("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
   EXPECT_EQ(body_of(client->send("body").read_answer()), "POST /p body");
-  client->send("POST /p HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\nsent");
+  client->send("POST /p HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\nsent");
   EXPECT_EQ(status_of(client->read_answer()), "HTTP/1.1 200 OK");
 
   const auto refused =
-      last_words_to("POST /refused HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+      last_words_to("POST /refused HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
   EXPECT_EQ(status_of(refused), "HTTP/1.1 401 Unauthorized");
   EXPECT_TRUE(says_close(refused));
 }
@@ -275,9 +275,9 @@ TEST_F(HttpServerTest, TellsAClientToContinueOnceItIsAdmitted) {
 TEST_F(HttpServerTest, RefusesWithoutReadingTheBodyAndKeepsTheConnectionIfThatIsSmall) {
   start();
   const auto client = connect();
-  client->send("POST /refused HTTP/1.1\r\nContent-Length: 5\r\n\r\n");
+  client->send("POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n");
   EXPECT_EQ(body_of(client->read_answer()), "who are you");
-  client->send("bytesGET /next HTTP/1.1\r\n\r\n");
+  client->send("bytesGET /next HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(body_of(client->read_answer()), "GET /next ");
   EXPECT_EQ(handler_.log(), (Lines{"/refused 401", "/next 200"}));
 }
@@ -285,7 +285,7 @@ TEST_F(HttpServerTest, RefusesWithoutReadingTheBodyAndKeepsTheConnectionIfThatIs
 TEST_F(HttpServerTest, RefusesWithoutReadingALargeBodyAndCloses) {
   start();
   const auto client = connect();
-  client->send("POST /refused HTTP/1.1\r\nContent-Length: 3000000\r\n\r\n");
+  client->send("POST /refused HTTP/1.1\r\nHost: x\r\nContent-Length: 3000000\r\n\r\n");
   std::thread sender([&] { client->send(std::string(3'000'000, 'x')); });
   const auto answer = client->read_to_end();
   sender.join();
@@ -297,20 +297,24 @@ TEST_F(HttpServerTest, RefusesWithoutReadingALargeBodyAndCloses) {
 
 TEST_F(HttpServerTest, RefusesWhatIsNotHttp) {
   start();
-  const std::string get = "GET / HTTP/1.1\r\n";
+  const std::string get = "GET / HTTP/1.1\r\nHost: x\r\n";
   const std::vector<std::string> malformed{
       std::string("\x16\x03\x01\x02\x00\x01\x00", 7),  // TLS
       "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
       "hello\r\n\r\n",
       "GET /\r\n\r\n",
-      "GET  / HTTP/1.1\r\n\r\n",
+      "GET  / HTTP/1.1\r\nHost: x\r\n\r\n",
       "GET / HTTP/1.1\n\n",
       "GET / HTTP/3.1\r\n\r\n",
-      "GET /\x01 HTTP/1.1\r\n\r\n",
-      "GET /\xc3\xa4 HTTP/1.1\r\n\r\n",
-      "GET no/slash HTTP/1.1\r\n\r\n",
-      "GET ftp://host/ HTTP/1.1\r\n\r\n",
-      "CONNECT host:443 HTTP/1.1\r\n\r\n",
+      "GET /\x01 HTTP/1.1\r\nHost: x\r\n\r\n",
+      "GET /\xc3\xa4 HTTP/1.1\r\nHost: x\r\n\r\n",
+      "GET no/slash HTTP/1.1\r\nHost: x\r\n\r\n",
+      "GET ftp://host/ HTTP/1.1\r\nHost: x\r\n\r\n",
+      "CONNECT host:443 HTTP/1.1\r\nHost: x\r\n\r\n",
+      "GET / HTTP/1.1\r\n" + std::string("\r\n"),  // no host
+      get + "Host: y\r\n\r\n",
+      get + "Name: folded\r\n value\r\n\r\n",
+      get + "Name: folded\r\n\tvalue\r\n\r\n",
       get + "no colon\r\n\r\n",
       get + "Name : value\r\n\r\n",
       get + ": value\r\n\r\n",
@@ -355,7 +359,8 @@ TEST_F(HttpServerTest, RefusesMalformedChunks) {
 
 TEST_F(HttpServerTest, RefusesARequestThatEndsTooEarly) {
   start();
-  for (const std::string bytes : {"GET / HT", "POST /p HTTP/1.1\r\nContent-Length: 5\r\n\r\nbod"}) {
+  for (const std::string bytes :
+       {"GET / HT", "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nbod"}) {
     const auto client = connect();
     client->send(bytes).close_half();
     EXPECT_EQ(status_of(client->read_to_end()), "HTTP/1.1 400 Bad Request") << bytes;
@@ -365,7 +370,7 @@ TEST_F(HttpServerTest, RefusesARequestThatEndsTooEarly) {
 
 TEST_F(HttpServerTest, AnswersNothingAfterAMalformedRequest) {
   start();
-  const auto answer = last_words_to("GET / HTTP/9\r\n\r\nGET /smuggled HTTP/1.1\r\n\r\n");
+  const auto answer = last_words_to("GET / HTTP/9\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(answer.find("HTTP/1.1", 1), std::string::npos) << answer;
   EXPECT_EQ(handler_.log(), Lines{});
 }

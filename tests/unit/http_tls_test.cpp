@@ -104,7 +104,7 @@ TEST_F(HttpTlsTest, DoesNotWaitForWhatTlsHasReadAlready) {
   make_certificate("one");
   start(with_certificate("one"));
   RawClient client(server_->port());
-  const auto context = load_client_tls("", true);
+  const auto context = load_client_tls({.insecure = true});
   ASSERT_TRUE(context);
   const auto tls = tls_client_transport(client.socket(), **context, "");
   ASSERT_EQ(tls->handshake(), Transport::Status::ok);
@@ -114,7 +114,7 @@ TEST_F(HttpTlsTest, DoesNotWaitForWhatTlsHasReadAlready) {
     ::setsockopt(client.socket(), IPPROTO_TCP, TCP_CORK, &on, sizeof on);
   };
   hold_back(1);
-  tls->write("POST /big HTTP/1.1\r\nConnection: close\r\nContent-Length: 40000\r\n\r\n", "");
+  tls->write("POST /big HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 40000\r\n\r\n", "");
   for (int i = 0; i < 4; ++i) tls->write(std::string(kRecord, 'x'), "");
   hold_back(0);
   std::string answer;
@@ -123,6 +123,54 @@ TEST_F(HttpTlsTest, DoesNotWaitForWhatTlsHasReadAlready) {
     answer.append(room.data(), moved.bytes);
   }
   EXPECT_TRUE(body_of(answer) == "POST /big " + std::string(40'000, 'x')) << status_of(answer);
+}
+
+TEST_F(HttpTlsTest, MayDemandCertificatesOfClients) {
+  make_certificate("one");
+  make_certificate("friend");
+  make_certificate("stranger");
+  auto options = with_certificate("one");
+  options.tls_client_ca_file = folder_.file("friend.crt");
+  start(options);
+  const auto ask_as = [&](const std::string& name) {
+    ClientOptions shown{.ca_file = folder_.file("one.crt")};
+    if (!name.empty()) {
+      shown.certificate_file = folder_.file(name + ".crt");
+      shown.key_file = folder_.file(name + ".key");
+    }
+    const auto client = Client::connect(url(), shown);
+    if (!client) return false;
+    for (int i = 0; i < 2; ++i) {
+      const auto answer = (*client)->send({.path = "/a"});
+      if (!answer || answer->status != 200) return false;
+    }
+    return true;
+  };
+  EXPECT_TRUE(ask_as("friend"));
+  EXPECT_TRUE(ask_as("friend")) << "with a session of its own";
+  EXPECT_FALSE(ask_as("stranger"));
+  EXPECT_FALSE(ask_as(""));
+}
+
+TEST_F(HttpTlsTest, SpeaksOnlyCiphersWithForwardSecrecy) {
+  make_certificate("one");
+  start(with_certificate("one"));
+  const auto shakes_hands_with = [&](const std::string& ciphers) {
+    const auto command =
+        "echo | timeout 10 openssl s_client -connect 127.0.0.1:" + std::to_string(server_->port()) +
+        " -tls1_2 -cipher " + ciphers + " >/dev/null 2>&1";
+    return std::system(command.c_str()) == 0;
+  };
+  EXPECT_TRUE(shakes_hands_with("ECDHE-ECDSA-AES128-GCM-SHA256"));
+  EXPECT_TRUE(shakes_hands_with("ECDHE-ECDSA-CHACHA20-POLY1305"));
+  EXPECT_FALSE(shakes_hands_with("ECDHE-ECDSA-AES128-SHA")) << "no authentication of what is encrypted";
+  auto options = with_certificate("one");
+  options.tls_ciphers = "ECDHE-ECDSA-AES256-GCM-SHA384";
+  start(options);
+  EXPECT_TRUE(shakes_hands_with("ECDHE-ECDSA-AES256-GCM-SHA384"));
+  EXPECT_FALSE(shakes_hands_with("ECDHE-ECDSA-AES128-GCM-SHA256"));
+  options.tls_ciphers = "nonsense";
+  EXPECT_FALSE(Server::start(options, handler_));
 }
 
 TEST_F(HttpTlsTest, AClientMistrustsWhomItDoesNotKnow) {

@@ -19,10 +19,10 @@ using Strings = std::vector<std::string>;
 TEST(ServerConfig, HasDefaultsForEverything) {
   const auto config = load(Variables{});
   EXPECT_EQ(config.store_url, "sqlite:flowfabric.db");
-  EXPECT_EQ(config.http.address, "0.0.0.0");
+  EXPECT_EQ(config.http.address, "127.0.0.1");
   EXPECT_EQ(config.http.port, 9090);
   EXPECT_EQ(config.api_token, "");
-  EXPECT_EQ(config.cors_origins, Strings{"*"});
+  EXPECT_EQ(config.cors_origins, Strings{});
   EXPECT_EQ(config.lanes, Strings{"default"});
   EXPECT_EQ(config.max_stream_operations, 64u);
   EXPECT_EQ(config.waitpoint_grace, 24h);
@@ -54,6 +54,7 @@ TEST(ServerConfig, HasTheDefaultsOfTheEngineAndTheEdge) {
   EXPECT_EQ(config.engine.retention, engine.retention);
   EXPECT_EQ(config.engine.event_retention, engine.event_retention);
   EXPECT_EQ(config.engine.budget_grace, engine.budget_grace);
+  EXPECT_EQ(config.engine.reclaim_grace, engine.reclaim_grace);
   EXPECT_FALSE(config.engine.scanner_filter.namespace_);
   EXPECT_FALSE(config.engine.scanner_filter.instance_tag);
   const http::ServerOptions edge;
@@ -72,11 +73,56 @@ TEST(ServerConfig, HasTheDefaultsOfTheEngineAndTheEdge) {
   EXPECT_EQ(config.max_body.bulk, bodies.bulk);
 }
 
+// ---- Doors ----
+
+constexpr const char* kLongToken = "0123456789abcdef";
+
+TEST(ServerConfig, ListensWhereOthersCanReachItOnlyWithAGuard) {
+  for (const auto* address : {"0.0.0.0:9090", "[::]:9090", "10.1.2.3:80", "example.org:80"}) {
+    const auto refusal = refusal_of({{"FF_LISTEN_ADDR", address}});
+    EXPECT_TRUE(mentions(refusal, "openssl rand -hex 32")) << refusal;
+    EXPECT_TRUE(mentions(refusal, "--allow-anonymous")) << refusal;
+    load({{"FF_LISTEN_ADDR", address}, {"FF_API_TOKEN", kLongToken}});
+    load({{"FF_LISTEN_ADDR", address}, {"FF_ALLOW_ANONYMOUS", "true"}});
+    load({{"FF_LISTEN_ADDR", address},
+          {"FF_TLS_CERTIFICATE_FILE", "c"},
+          {"FF_TLS_KEY_FILE", "k"},
+          {"FF_TLS_CLIENT_CA_FILE", "ca"}});
+    EXPECT_TRUE(mentions(refusal_of({{"FF_ADMIN_LISTEN_ADDR", address}}), "admin_listen")) << address;
+  }
+  for (const auto* address : {"127.0.0.1:1", "127.9.9.9:1", "localhost:1", "[::1]:1"}) {
+    EXPECT_EQ(all_warnings(load({{"FF_LISTEN_ADDR", address}})), "") << address;
+  }
+}
+
+TEST(ServerConfig, TakesNoTokenThatIsEmptyOrCanBeGuessed) {
+  EXPECT_TRUE(mentions(refusal_of({{"FF_API_TOKEN", ""}}), "at least 16"));
+  EXPECT_TRUE(mentions(refusal_of({{"FF_API_TOKEN", "0123456789abcde"}}), "at least 16"));
+  EXPECT_EQ(load({{"FF_API_TOKEN", kLongToken}}).api_token, kLongToken);
+  EXPECT_TRUE(mentions(refusal_of({{"FF_WAITPOINT_HMAC_SECRET", std::string(62, 'a')}}), "64 hex digits"));
+}
+
+TEST(ServerConfig, DemandsClientCertificatesOverTlsOnly) {
+  EXPECT_TRUE(mentions(refusal_of({{"FF_TLS_CLIENT_CA_FILE", "ca"}}), "tls.certificate"));
+}
+
+TEST(ServerConfig, ReadsTheStoreFromAFile) {
+  auto sources = sources_of({{"FF_STORE_FILE", "store"}}, {{"store", "postgres://u:s3cret@h/d\n"}});
+  const auto config = load(sources);
+  EXPECT_EQ(config.store_url, "postgres://u:s3cret@h/d");
+  EXPECT_FALSE(print_config(config).contains("s3cret"));
+  // What is printed is a file that says the same.
+  const auto printed = print_config(config);
+  const auto again =
+      load(sources_of({{"FF_CONFIG", "c"}}, {{"c", printed}, {"store", "postgres://u:s3cret@h/d"}}));
+  EXPECT_EQ(again.store_url, config.store_url);
+}
+
 // ---- Sources ----
 
 TEST(ServerConfig, TakesFlagsOverEnvironmentOverFileOverDefault) {
-  auto sources = with_file("listen = '1.1.1.1:1'\n");
-  EXPECT_EQ(line_of(load(Variables{}), "listen"), "listen = \"0.0.0.0:9090\"   # from default");
+  auto sources = with_file("listen = '1.1.1.1:1'\nallow_anonymous = true\n");
+  EXPECT_EQ(line_of(load(Variables{}), "listen"), "listen = \"127.0.0.1:9090\"   # from default");
   EXPECT_EQ(line_of(load(sources), "listen"), "listen = \"1.1.1.1:1\"   # from file ff.toml");
   sources.environment["FF_LISTEN_ADDR"] = "2.2.2.2:2";
   EXPECT_EQ(line_of(load(sources), "listen"), "listen = \"2.2.2.2:2\"   # from environment FF_LISTEN_ADDR");
@@ -235,8 +281,6 @@ TEST(ServerConfig, RefusesBadTexts) {
       {"FF_LISTEN_ADDR", "::1:9090"},
       {"FF_LISTEN_ADDR", "[::1:9090"},
       {"FF_LISTEN_ADDR", "[1.2.3.4]:9090"},
-      {"FF_CORS_ORIGINS", ""},
-      {"FF_CORS_ORIGINS", " , "},
       {"FF_CORS_ORIGINS", "https://gr\xC3\xB6\xC3\x9F\x65.example"},
       {"FF_LANES", ",,"},
       {"FF_LANES", "ok," + std::string(65, 'x')},
@@ -347,7 +391,30 @@ TEST(ServerConfig, TakesTheShortestIntervalForTheClock) {
   const auto config = load({{"FF_DELAYED_PROMOTER_INTERVAL_MS", "0"}});
   EXPECT_EQ(config.intervals.at("delayed_promoter"), 0ms);
   EXPECT_EQ(config.engine.clock_interval, 1s);
-  EXPECT_TRUE(mentions(all_warnings(config), "the timers of delayed_promoter stay on"));
+}
+
+TEST(ServerConfig, AnIntervalOfZeroTurnsItsRuleOff) {
+  EXPECT_TRUE(load({{"FF_LEASE_EXPIRY_INTERVAL_MS", "300"}}).engine.rules_off.empty());
+  const auto config = load({{"FF_RETENTION_TRIMMER_INTERVAL_S", "0"},
+                            {"FF_PENDING_WP_EXPIRY_INTERVAL_S", "0"},
+                            {"FF_FLOW_PROJECTOR_INTERVAL_S", "0"}});
+  EXPECT_EQ(config.engine.rules_off, (std::set<std::string>{"pending_wp_expiry", "retention_trimmer"}))
+      << "summaries of flows are never late: there is no such rule to turn off";
+  EXPECT_EQ(config.engine.clock_interval, 750ms);
+  EXPECT_EQ(all_warnings(config), "");
+}
+
+// All but those that nothing is done for.
+TEST(ServerConfig, EveryRuleWithAnIntervalCanBeTurnedOff) {
+  const std::set<std::string> without{"index_reconciler", "flow_projector", "budget_reconciler"};
+  for (const auto& setting : all_settings()) {
+    if (!setting.key.starts_with("intervals.")) continue;
+    const auto config = load({{std::string(setting.variable), "0"}});
+    for (const auto& [rule, interval] : config.intervals) {
+      const bool is_off = interval.count() == 0 && !without.contains(rule);
+      EXPECT_EQ(config.engine.rules_off.contains(rule), is_off) << rule;
+    }
+  }
 }
 
 TEST(ServerConfig, TurnsTheClockOffWhenAllIntervalsAreZero) {

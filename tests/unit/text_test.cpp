@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -161,6 +162,15 @@ TEST(Capabilities, JoinAndCover) {
   EXPECT_FALSE(covers({"a", "c"}, {"b"}));
   EXPECT_FALSE(covers({}, {"a"}));
   EXPECT_FALSE(covers({"A"}, {"a"}));
+}
+
+TEST(TimeToText, IsReadByPeople) {
+  EXPECT_EQ(time_to_text(0), "1970-01-01T00:00:00.000Z");
+  EXPECT_EQ(time_to_text(1'794'927'576'519), "2026-11-17T14:59:36.519Z");
+  EXPECT_EQ(time_to_text(951'827'696'789), "2000-02-29T12:34:56.789Z");
+  EXPECT_EQ(time_to_text(-1), "1969-12-31T23:59:59.999Z");
+  EXPECT_EQ(time_to_text(std::numeric_limits<std::int64_t>::max()), "9999-12-31T23:59:59.999Z");
+  EXPECT_EQ(time_to_text(std::numeric_limits<std::int64_t>::min()), "0001-01-01T00:00:00.000Z");
 }
 
 TEST(TruncateUtf8, NeverCutsASequence) {

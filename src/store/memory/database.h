@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 
+#include "core/index_rules.h"
 #include "store/store.h"
 
 namespace flowfabric::store {
@@ -37,13 +38,16 @@ struct Database {
   std::map<LaneCountKey, std::int64_t> counts;
   std::map<std::int64_t, std::set<Offer>> offers;
   std::set<std::pair<std::int64_t, DueKey>> due;
-  std::map<std::string, std::set<std::int64_t>> lane_routes;
+  // By lane: the routes that offer something, and those that something is blocked on.
+  std::map<std::string, std::set<std::int64_t>> offering_routes;
+  std::map<std::string, std::set<std::int64_t>> armed_routes;
   ByAge by_age;
   ByAge purgeable;  // by time of removal
   std::map<std::pair<std::int64_t, PublicState>, ByAge> group_members;
   std::map<FlowId, ByAge> flow_members;
   std::map<std::int64_t, ByAge> blocked_on_route;
   std::map<Uuid, ByAge> blocked_on;
+  std::map<std::string, std::set<ExecutionId>> held_by;  // a worker instance
   std::map<QuotaPolicyKey, std::set<std::pair<std::int64_t, QuotaAdmissionKey>>> windows;
   ByAge flows_by_age;
   std::map<ExecutionId, std::set<EdgeKey>> edges_from;
@@ -74,7 +78,15 @@ struct Database {
         update(due, std::pair(*record->next_due_at_ms, DueKey(Due<Record>{record->key()})));
     }
     if constexpr (std::is_same_v<Record, Execution>) {
-      if (record->offer_order) update(offers[record->route_id], Offer{*record->offer_order, record->key()});
+      if (record->offer_order) {
+        auto& offered = offers[record->route_id];
+        update(offered, Offer{*record->offer_order, record->key()});
+        auto& offering = offering_routes[record->lane_id];
+        if (offered.empty())
+          offering.erase(record->route_id);
+        else
+          offering.insert(record->route_id);
+      }
       update(by_age, position_of(*record));
       if (record->purge_at_ms) update(purgeable, core::ListPosition{*record->purge_at_ms, record->key()});
       update(group_members[{record->group_id, record->state.public_state}], position_of(*record));
@@ -83,6 +95,7 @@ struct Database {
         update(blocked_on_route[record->route_id], position_of(*record));
       }
       if (record->blocked_on) update(blocked_on[*record->blocked_on], position_of(*record));
+      if (core::is_held(*record)) update(held_by[record->lease.worker_instance_id], record->key());
     }
     if constexpr (std::is_same_v<Record, QuotaAdmission>) {
       if (record->window_at_ms) {
@@ -101,7 +114,9 @@ struct Database {
     if constexpr (std::is_same_v<Record, Waitpoint>) {
       update(waitpoints_by_id, std::pair(record->waitpoint_id, record->key()));
     }
-    if constexpr (std::is_same_v<Record, Route>) update(lane_routes[record->lane_id], record->route_id);
+    if constexpr (std::is_same_v<Record, Route>) {
+      if (record->next_due_at_ms) update(armed_routes[record->lane_id], record->route_id);
+    }
   }
 
   template <class Record>

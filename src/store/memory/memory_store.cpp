@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "core/scanner_filter.h"
+#include "store/first_positions.h"
 #include "store/memory/database.h"
 
 namespace flowfabric::store {
@@ -58,9 +60,13 @@ class MemorySession final : public Session {
       }
     });
     for (const auto& lane : std::exchange(unit.wanted_routes(), {})) {
+      auto ids = database_->offering_routes[lane];
+      ids.insert(database_->armed_routes[lane].begin(), database_->armed_routes[lane].end());
       std::vector<Route> routes;
-      for (const auto id : database_->lane_routes[lane])
-        routes.push_back(*database_->table<Route>().at({id}));
+      for (const auto id : ids) {
+        const auto it = database_->table<Route>().find({id});
+        if (it != database_->table<Route>().end()) routes.push_back(*it->second);
+      }
       unit.put_routes(lane, std::move(routes));
     }
     for (const auto& scan : std::exchange(unit.wanted_offers(), {})) {
@@ -95,30 +101,31 @@ class MemorySession final : public Session {
     if (lock_.owns_lock()) lock_.unlock();
   }
 
-  std::vector<DueKey> due(std::int64_t now_ms, std::size_t limit) override {
-    std::vector<DueKey> keys;
+  DueRecords due(const DueScan& scan) override {
+    DueRecords records;
+    std::array<std::size_t, std::variant_size_v<DueKey>> counts{};
     for (const auto& [time, key] : database_->due) {
-      if (time > now_ms || keys.size() == limit) break;
-      keys.push_back(key);
+      if (time > scan.until_ms) break;
+      if (counts[key.index()] == scan.limit || !is_for(scan.scope, key)) continue;
+      ++counts[key.index()];
+      records.found.push_back({time, key});
     }
-    return keys;
+    std::size_t removed = 0;
+    for (const auto& [time, id] : database_->purgeable) {
+      if (time > scan.until_ms || removed == scan.purge_limit) break;
+      const DueKey key = Due<Execution>{id};
+      if (!is_for_removal(scan.scope, id)) continue;
+      ++removed;
+      records.found.push_back({time, key});
+    }
+    return records;
   }
 
-  std::optional<std::int64_t> next_due() override {
+  std::optional<std::int64_t> next_due(const DueScan& scan) override {
+    const auto first = due({scan.until_ms, scan.scope, 1, 1}).found;
     std::optional<std::int64_t> next;
-    if (!database_->due.empty()) next = database_->due.begin()->first;
-    if (database_->purgeable.empty()) return next;
-    const auto purge_at = database_->purgeable.begin()->created_at_ms;
-    return std::min(next.value_or(purge_at), purge_at);
-  }
-
-  std::vector<ExecutionId> purgeable(std::int64_t now_ms, std::size_t limit) override {
-    std::vector<ExecutionId> found;
-    for (const auto& position : database_->purgeable) {
-      if (position.created_at_ms > now_ms || found.size() == limit) break;
-      found.push_back(position.execution_id);
-    }
-    return found;
+    for (const auto& record : first) next = std::min(next.value_or(record.due_at_ms), record.due_at_ms);
+    return next;
   }
 
   std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) override {
@@ -177,7 +184,7 @@ class MemorySession final : public Session {
     std::vector<LeaseEvent> found;
     for (const auto& event : database_->log<LeaseEvent>().events) {
       const bool is_its = event.partition_key == id.partition && event.execution_id == id.uuid;
-      if (is_its && is_pause_reason(event.reason)) found.push_back(event);
+      if (is_its && core::is_pause_reason(event.reason)) found.push_back(event);
     }
     if (found.size() > limit) found.erase(found.begin(), found.end() - static_cast<std::ptrdiff_t>(limit));
     return found;
@@ -215,6 +222,7 @@ class MemorySession final : public Session {
 
   std::vector<core::ListPosition> scan(const ListScan& scan) override {
     if (const auto* tag = std::get_if<ListScan::Tagged>(&scan.of)) return walk(tagged(*tag), scan);
+    if (const auto* groups = std::get_if<ListScan::InGroups>(&scan.of)) return walk_groups(*groups, scan);
     return std::visit(
         [&](const auto& of) -> std::vector<core::ListPosition> {
           if constexpr (requires { database_->members(of); }) return walk(database_->members(of), scan);
@@ -224,17 +232,26 @@ class MemorySession final : public Session {
   }
 
   std::vector<Group> groups(const GroupFilter& filter, std::size_t limit) override {
-    const auto matches = [](const std::optional<std::string>& wanted, const std::string& value) {
-      return !wanted || *wanted == value;
-    };
     std::vector<Group> found;
     for (const auto& [key, group] : database_->table<Group>()) {
-      const bool wanted = matches(filter.lane_id, group->lane_id) &&
-                          matches(filter.namespace_, group->namespace_) &&
-                          matches(filter.execution_kind, group->execution_kind);
-      if (wanted && found.size() < limit) found.push_back(*group);
+      if (found.size() == limit) break;
+      if (is_one_of(filter, *group)) found.push_back(*group);
     }
     return found;
+  }
+
+  std::vector<LeaseCount> count_leases(const std::vector<std::string>& instances,
+                                       std::int64_t now_ms) override {
+    std::vector<LeaseCount> counts;
+    for (const auto& instance : instances) {
+      std::map<std::string, std::uint64_t> held;
+      for (const auto& id : database_->held_by[instance]) {
+        const auto& execution = *database_->table<Execution>().at(id);
+        if (execution.lease.lease_expires_at_ms > now_ms) ++held[execution.namespace_];
+      }
+      for (const auto& [name_space, leases] : held) counts.push_back({instance, name_space, leases});
+    }
+    return counts;
   }
 
   std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) override {
@@ -322,6 +339,47 @@ class MemorySession final : public Session {
   }
 
  private:
+  template <class Record>
+  bool passes(const core::ClockScope& scope, const typename Record::Key& key) {
+    return core::passes<Record>(scope.filter, key,
+                                [&]<class Owner>(const typename Owner::Key& owner) -> const Owner* {
+                                  const auto it = database_->table<Owner>().find(owner);
+                                  return it == database_->table<Owner>().end() ? nullptr : it->second.get();
+                                });
+  }
+  bool is_for(const core::ClockScope& scope, const DueKey& any) {
+    return std::visit(
+        [&]<class Record>(const Due<Record>& due) {
+          return scope.covers<Record>() && passes<Record>(scope, due.key);
+        },
+        any);
+  }
+  bool is_for_removal(const core::ClockScope& scope, const ExecutionId& id) {
+    return scope.removes() && passes<Execution>(scope, id);
+  }
+
+  static bool is_one_of(const GroupFilter& filter, const Group& group) {
+    const auto matches = [](const std::optional<std::string>& wanted, const std::string& value) {
+      return !wanted || *wanted == value;
+    };
+    return matches(filter.lane_id, group.lane_id) && matches(filter.namespace_, group.namespace_) &&
+           matches(filter.execution_kind, group.execution_kind);
+  }
+  std::vector<core::ListPosition> walk_groups(const ListScan::InGroups& of, const ListScan& scan) {
+    FirstPositions first(scan.order, scan.limit);
+    for (const auto& [key, group] : database_->table<Group>()) {
+      if (!is_one_of(of.groups, *group)) continue;
+      for (const auto state : of.states) {
+        const auto members = database_->group_members.find({group->group_id, state});
+        if (members == database_->group_members.end()) continue;
+        for (const auto& position : walk(members->second, scan)) {
+          if (!first.take(position)) break;
+        }
+      }
+    }
+    return first.all();
+  }
+
   static FrameKey place_of(const StreamKey& stream, const FrameId& id) {
     return {stream.partition_key, stream.execution_id, stream.attempt_index, id.ms, id.seq};
   }
@@ -342,6 +400,17 @@ class MemorySession final : public Session {
     for (auto it = workers.lower_bound({question.namespace_, ""});
          it != workers.end() && it->first.namespace_ == question.namespace_; ++it) {
       found.push_back(it->first);
+    }
+    return found;
+  }
+
+  std::vector<ExecutionId> answer(const core::LeasesOf& question) {
+    std::vector<ExecutionId> found;
+    const auto& held = database_->held_by[question.worker_instance_id];
+    for (auto it = question.after ? held.upper_bound(*question.after) : held.begin();
+         it != held.end() && found.size() < question.limit; ++it) {
+      const auto& name_space = database_->table<Execution>().at(*it)->namespace_;
+      if (!question.namespace_ || *question.namespace_ == name_space) found.push_back(*it);
     }
     return found;
   }
@@ -464,9 +533,7 @@ class MemorySession final : public Session {
     const auto& executions = database_->table<Execution>();
     for (const auto& key : answer(core::SlotsOf{question.policy})) {
       const auto it = executions.find({key.execution_partition, key.execution_id});
-      const bool in_use =
-          it != executions.end() &&
-          (it->second->state.ownership_state == OwnershipState::leased || it->second->grant_expires_at_ms);
+      const bool in_use = it != executions.end() && core::may_hold_slot(*it->second);
       if (!in_use && found.size() < question.limit) found.push_back(key);
     }
     return found;

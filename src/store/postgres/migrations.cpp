@@ -489,7 +489,9 @@ const std::vector<Migration>& migrations() {
                                           {6, "waitpoint ids", kWaitpointIdSchema},
                                           {7, "pauses", kPauseSchema},
                                           {8, "flow members", kFlowMembers, false},
-                                          {9, "keys by id", kById}};
+                                          {9, "keys by id", kById},
+                                          {10, "leases by worker", kLeaseSchema},
+                                          {11, "upkeep", kUpkeepSchema}};
   return all;
 }
 

@@ -20,6 +20,7 @@ class PostgresStore final : public Store {
                  .row_types = std::make_shared<const RowTypes>(connection),
                  .cursors = std::make_shared<ClaimCursors>(),
                  .cache = std::make_shared<ExecutionCache>(),
+                 .offering = std::make_shared<OfferingRoutes>(),
                  .inserted = std::make_shared<std::atomic<std::uint64_t>>(0)} {}
 
   std::unique_ptr<Session> open_writer() override {

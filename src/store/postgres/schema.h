@@ -20,6 +20,8 @@ extern const char* const kLimitSchema;
 extern const char* const kStreamSchema;
 extern const char* const kWaitpointIdSchema;
 extern const char* const kPauseSchema;
+extern const char* const kLeaseSchema;
+extern const char* const kUpkeepSchema;
 
 // The statements of a migration, those that comment on its tables and columns included.
 std::vector<std::string> statements_of(const Migration& migration);

@@ -15,6 +15,7 @@ using core::Unit;
 // Enough that writers seldom share a row, few enough that their sum is quick.
 constexpr std::int32_t kCountWriters = 64;
 constexpr std::int64_t kTrimmedPerStep = 1000;
+constexpr std::int64_t kNoRoute = -1;
 // Large inputs are read when they are claimed; they would only crowd out the rest.
 constexpr std::size_t kLargestCachedPayload = 4096;
 // How many rows may be inserted before plans are made anew: those of 256 are walked through as fast as a few
@@ -247,7 +248,10 @@ void PostgresSession::remember(const Unit& unit) {
   });
   unit.for_each_dirty<Execution>([&](const Slot<Execution>& slot) { remember(unit, slot); });
   unit.for_each_dirty<Route>([&](const Slot<Route>& slot) {
-    if (slot.changed && !slot.stored) remembered_routes_.erase(slot.changed->lane_id);
+    if (!slot.changed) return;
+    if (!slot.stored) remembered_routes_.erase(slot.changed->lane_id);
+    // Whatever is believed of its lane is out of date.
+    settings_.offering->offers(slot.changed->lane_id, kNoRoute);
   });
 }
 
@@ -257,7 +261,10 @@ void PostgresSession::remember(const Unit& unit, const Slot<Execution>& slot) {
     settings_.cache->forget(slot.key);
     return;
   }
-  if (execution->offer_order) settings_.cursors->offered(execution->route_id, *execution->offer_order);
+  if (execution->offer_order) {
+    settings_.cursors->offered(execution->route_id, *execution->offer_order);
+    settings_.offering->offers(execution->lane_id, execution->route_id);
+  }
   // A row that was locked and looked at, but not changed, is still what an earlier transaction wrote.
   if (slot.stored && *slot.stored == *execution) return;
   auto spec = unit.left<ExecutionSpec>(slot.key).value_or(nullptr);

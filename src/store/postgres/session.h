@@ -12,6 +12,7 @@
 #include "store/postgres/claim_cursors.h"
 #include "store/postgres/contested.h"
 #include "store/postgres/execution_cache.h"
+#include "store/postgres/offering_routes.h"
 #include "store/postgres/row_types.h"
 
 namespace flowfabric::store::postgres {
@@ -28,6 +29,7 @@ struct SessionSettings {
   // Shared by all sessions of a process.
   std::shared_ptr<ClaimCursors> cursors;
   std::shared_ptr<ExecutionCache> cache;
+  std::shared_ptr<OfferingRoutes> offering;
   std::shared_ptr<std::atomic<std::uint64_t>> inserted;  // rows
 };
 
@@ -48,11 +50,10 @@ class PostgresSession final : public Session {
   void load(core::Unit& unit) override;
   void commit(core::Unit& unit) override;
   void rollback() noexcept override;
-  Agenda agenda(const std::vector<std::string>& waiting_lanes) override;
+  Agenda agenda(const AgendaQuestion& question) override;
 
-  std::vector<DueKey> due(std::int64_t now_ms, std::size_t limit) override;
-  std::optional<std::int64_t> next_due() override;
-  std::vector<ExecutionId> purgeable(std::int64_t now_ms, std::size_t limit) override;
+  DueRecords due(const DueScan& scan) override;
+  std::optional<std::int64_t> next_due(const DueScan& scan) override;
   std::vector<Attempt> attempts_of(const ExecutionId& id) override;
   EventRange event_range(EventFamily family) override;
   std::vector<Frame> frames(const FrameScan& scan) override;
@@ -66,6 +67,8 @@ class PostgresSession final : public Session {
   std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) override;
   std::vector<Group> groups(const GroupFilter& filter, std::size_t limit) override;
   std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) override;
+  std::vector<LeaseCount> count_leases(const std::vector<std::string>& instances,
+                                       std::int64_t now_ms) override;
   FlowCounts count_flow(const FlowId& flow, const std::vector<std::string>& harmless_reasons) override;
   std::vector<Edge> edges_of(const FlowKey& flow) override;
   std::vector<EdgeGroup> joins_of(const FlowKey& flow) override;
@@ -107,6 +110,7 @@ class PostgresSession final : public Session {
   void put_offers(core::Unit& unit, Offers& offers);
   std::shared_ptr<const Execution> take_offer(core::Unit& unit, const Rows& rows, int row);
   void post_answer(core::Unit& unit, const core::WorkersOf& question);
+  void post_answer(core::Unit& unit, const core::LeasesOf& question);
   void post_answer(core::Unit& unit, const core::BlockedOnRoute& question);
   void post_answer(core::Unit& unit, const core::EdgesInto& question);
   void post_answer(core::Unit& unit, const core::Descendants& question);
@@ -159,6 +163,8 @@ class PostgresSession final : public Session {
     return found;
   }
   std::map<LaneCountKey, std::int64_t> counts(const std::string& sql);
+  template <class Record>
+  void post_due(const DueScan& scan, const char* column, std::size_t limit, DueRecords& records);
   void begin_reading();
   template <class Event>
   bool read_settled(EventPage<Event>& page);
@@ -183,6 +189,8 @@ class PostgresSession final : public Session {
   std::uint32_t transaction_{0};
   Contested<QuotaPolicyKey> contested_;
   std::set<QuotaPolicyKey> locked_policies_;  // by this transaction
+  // Of what is due, those whose keys could not be read: they are looked past.
+  std::size_t unreadable_due_{0};
 };
 
 }  // namespace flowfabric::store::postgres

@@ -1,4 +1,5 @@
 // What the PostgreSQL store knows of budgets and quota policies.
+#include "core/index_rules.h"
 #include "store/postgres/session.h"
 #include "store/postgres/statements.h"
 
@@ -38,14 +39,17 @@ void PostgresSession::post_answer(core::Unit& unit, const core::SlotsOf& questio
 }
 
 void PostgresSession::post_answer(core::Unit& unit, const core::StraySlotsOf& question) {
-  connection_->post(
-      "select a.partition_key,a.quota_policy_id,a.execution_partition,a.execution_id from ff_quota_admitted "
-      "a "
+  static const std::string sql =
+      "select a.partition_key,a.quota_policy_id,a.execution_partition,a.execution_id "
+      "from ff_quota_admitted a "
       "left join ff_exec_core e on e.partition_key=a.execution_partition and e.execution_id=a.execution_id "
       "where a.partition_key=$1::int4 and a.quota_policy_id=$2::uuid and a.holds_slot "
-      "and e.ownership_state is distinct from 'leased' and e.grant_expires_at_ms is null "
-      "order by a.execution_partition,a.execution_id limit $3::int8",
-      Parameters().add_fields(question.policy).add(static_cast<std::int64_t>(question.limit)),
+      "and e.ownership_state is distinct from '" +
+      std::string(enum_name(core::kHeld)) +
+      "' and e.grant_expires_at_ms is null "
+      "order by a.execution_partition,a.execution_id limit $3::int8";
+  connection_->post(
+      sql, Parameters().add_fields(question.policy).add(static_cast<std::int64_t>(question.limit)),
       [&unit, question](const Rows& found) { unit.put_answer(question, found.all<QuotaAdmissionKey>()); });
 }
 

@@ -13,6 +13,7 @@ using core::Unit;
 
 constexpr std::size_t kMaxRemembered = 10'000;
 constexpr int kUncachedScans = 32;
+constexpr std::size_t kRememberedIdle = 8;
 
 template <class Key>
 void make_distinct(std::vector<Key>& keys) {
@@ -155,12 +156,27 @@ void PostgresSession::post_locks(Unit& unit) {
   });
 }
 
+// Those that offer something, and those that something is blocked on. What offered something before is
+// remembered as well: it is likely to again, and is then asked for at once.
 void PostgresSession::post_routes(Unit& unit, const std::string& lane) {
-  static const std::string sql = "select " + column_list<Route>() + " from ff_route where lane_id=$1::text";
-  connection_->post(sql, Parameters().add(lane), [this, &unit, lane](const Rows& found) {
+  static const std::string sql = "with recursive " + offering_routes() + " select " + columns_of<Route>("r") +
+                                 " from " + join_offering() + " where r.lane_id=$1::text union select " +
+                                 columns_of<Route>("a") +
+                                 " from ff_route a where a.next_due_at_ms is not null and a.lane_id=$1::text";
+  if (auto routes = settings_.offering->believed(lane)) return unit.put_routes(lane, *std::move(routes));
+  const auto asked_at = std::chrono::steady_clock::now();
+  connection_->post(sql, Parameters().add(lane), [this, &unit, lane, asked_at](const Rows& found) {
+    auto routes = found.all<Route>();
+    settings_.offering->are(lane, routes, asked_at);
     if (remembered_routes_.size() >= kMaxRemembered) remembered_routes_.clear();
-    remembered_routes_[lane] = found.all<Route>();
-    unit.put_routes(lane, remembered_routes_[lane]);
+    auto remembered = routes;
+    for (const auto& before : remembered_routes_[lane]) {
+      if (remembered.size() >= routes.size() + kRememberedIdle) break;
+      const bool is_known = std::ranges::find(routes, before.route_id, &Route::route_id) != routes.end();
+      if (!is_known) remembered.push_back(before);
+    }
+    remembered_routes_[lane] = std::move(remembered);
+    unit.put_routes(lane, std::move(routes));
   });
 }
 

@@ -1,6 +1,7 @@
 // The questions that a session answers from its indexes.
 #include <thread>
 
+#include "core/index_rules.h"
 #include "store/postgres/session.h"
 #include "store/postgres/statements.h"
 
@@ -13,10 +14,6 @@ constexpr const char* kPosition = "created_at_ms,partition_key,execution_id";
 constexpr std::chrono::milliseconds kSettling{100};
 constexpr std::chrono::milliseconds kSettlingStep{2};
 
-std::int64_t as_limit(std::size_t limit) {
-  return static_cast<std::int64_t>(std::min<std::size_t>(limit, std::numeric_limits<std::int64_t>::max()));
-}
-
 struct ListSql {
   std::string from;   // with the conditions that choose the index
   std::string first;  // the columns before the position in that index
@@ -25,8 +22,11 @@ struct ListSql {
 
 // Every index on a hot row is paid for with every change of it, so there is none for everything by age: the
 // groups and states, which have one, are walked side by side.
+ListSql list_sql(const ListScan::InGroups&) {
+  return {"ff_exec_core where group_id=g.group_id and public_state=s.state", "group_id,public_state,", 4};
+}
 ListSql list_sql(const ListScan::Everything&) {
-  return {"ff_exec_core where group_id=g.group_id and public_state=s.state", "group_id,public_state,", 1};
+  return list_sql(ListScan::InGroups{});
 }
 ListSql list_sql(const ListScan::InGroup&) {
   return {"ff_exec_core where group_id=$1::int8 and public_state=$2::text", "group_id,public_state,", 2};
@@ -42,9 +42,16 @@ ListSql list_sql(const ListScan::Tagged&) {
   return {"ff_exec_tag where tag_key=$1::text and tag_value=$2::text", "tag_key,tag_value,", 2};
 }
 
-void add_list(Parameters& parameters, const ListScan::Everything&) {
+void add_list(Parameters& parameters, const ListScan::InGroups& of) {
   parameters.add_array<std::string>(
-      enum_names<PublicState>, [](std::string& bytes, std::string_view name) { append_bytes(bytes, name); });
+      of.states, [](std::string& bytes, PublicState state) { append_bytes(bytes, enum_name(state)); });
+  parameters.add(of.groups.lane_id).add(of.groups.namespace_).add(of.groups.execution_kind);
+}
+void add_list(Parameters& parameters, const ListScan::Everything&) {
+  ListScan::InGroups all;
+  for (std::size_t i = 0; i < enum_size<PublicState>(); ++i)
+    all.states.push_back(static_cast<PublicState>(i));
+  add_list(parameters, all);
 }
 void add_list(Parameters& parameters, const ListScan::InGroup& group) {
   parameters.add(group.group_id).add(group.state);
@@ -68,6 +75,14 @@ std::string ordered(std::string columns, bool descending) {
   return columns + " desc";
 }
 
+// Whether a group is one that three parameters from `first` on describe. An empty text is stored as null.
+std::string group_matches(int first) {
+  const auto is_any = [](int number) { return "(" + parameter(number) + "::text is null or "; };
+  return is_any(first) + "lane_id=" + parameter(first) + "::text) and " + is_any(first + 1) +
+         "coalesce(namespace,'')=" + parameter(first + 1) + "::text) and " + is_any(first + 2) +
+         "coalesce(execution_kind,'')=" + parameter(first + 2) + "::text)";
+}
+
 std::string list_statement(const ListScan& scan) {
   const auto [from, first, count] = std::visit([](const auto& of) { return list_sql(of); }, scan.of);
   const bool newest = scan.order == ListOrder::newest;
@@ -78,9 +93,11 @@ std::string list_statement(const ListScan& scan) {
   }
   const std::string limit = " limit " + parameter(count + 1) + "::int8";
   sql += " order by " + ordered(first + kPosition, newest) + limit;
-  if (!std::holds_alternative<ListScan::Everything>(scan.of)) return sql;
-  return std::string("select ") + kPosition +
-         " from ff_exec_group g cross join unnest($1::text[]) as s(state) cross join lateral (" + sql +
+  const bool side_by_side = std::holds_alternative<ListScan::Everything>(scan.of) ||
+                            std::holds_alternative<ListScan::InGroups>(scan.of);
+  if (!side_by_side) return sql;
+  return std::string("select ") + kPosition + " from (select group_id from ff_exec_group where " +
+         group_matches(2) + ") as g cross join unnest($1::text[]) as s(state) cross join lateral (" + sql +
          ") as walk order by " + ordered(kPosition, newest) + limit;
 }
 
@@ -88,92 +105,7 @@ const auto mark = []<class Field>(int number) {
   return parameter(number) + "::" + column_type<Field>().name;
 };
 
-// "least((select min(next_due_at_ms) from ff_route where …),…)"
-std::string next_due_expression() {
-  std::string list = "(select min(purge_at_ms) from ff_exec_core where purge_at_ms is not null)";
-  for_each_type<ClockedRecords>([&]<class Record>() {
-    list += std::string(",(select min(next_due_at_ms) from ") + Record::table +
-            " where next_due_at_ms is not null)";
-  });
-  return "least(" + list + ")";
-}
-
-// The newest event of each log always stays.
-std::string oldest_event_expression() {
-  std::string list;
-  for_each_type<Events>([&]<class Event>() {
-    const std::string table = Event::table;
-    list += (list.empty() ? "" : ",") + std::string("(select occurred_at_ms from ") + table +
-            " where event_id=(select min(event_id) from " + table +
-            ") and event_id<(select max(event_id) from " + table + "))";
-  });
-  return "least(" + list + ")";
-}
-
 }  // namespace
-
-Agenda PostgresSession::agenda(const std::vector<std::string>& waiting_lanes) {
-  static const std::string sql =
-      "select (extract(epoch from clock_timestamp())*1000)::bigint," + next_due_expression() + "," +
-      oldest_event_expression() + "," + columns_of<Route>("r") +
-      " from (select 1) as one left join ff_route r on r.lane_id=any($1::text[]) and exists(select 1 from "
-      "ff_exec_core where route_id=r.route_id and offer_order is not null)";
-  Agenda agenda;
-  Parameters parameters;
-  parameters.add_array<std::string>(
-      waiting_lanes, [](std::string& bytes, const std::string& lane) { append_value(bytes, lane); });
-  connected().run(sql, parameters, [&](const Rows& rows) {
-    rows.read(0, 0, agenda.now_ms);
-    rows.read(0, 1, agenda.next_due);
-    rows.read(0, 2, agenda.oldest_event);
-    for (int row = 0; row < rows.size() && !rows.is_null(row, 3); ++row) {
-      agenda.offered.push_back(rows.get_struct<Route>(row, 3));
-    }
-  });
-  if (settings_.now_ms) agenda.now_ms = settings_.now_ms();
-  return agenda;
-}
-
-// What another server is busy with is not for this one: its rows are locked, and skipped.
-std::vector<DueKey> PostgresSession::due(std::int64_t now_ms, std::size_t limit) {
-  std::vector<DueKey> keys;
-  rollback();
-  connection_->post("begin isolation level read committed");
-  in_transaction_ = true;
-  holds_locks_ = true;
-  for_each_type<ClockedRecords>([&]<class Record>() {
-    using Key = typename Record::Key;
-    static const std::string sql = "select " + key_list<Record>() + " from " + Record::table +
-                                   " where next_due_at_ms<=$1::int8 order by next_due_at_ms limit $2::int8 "
-                                   "for key share skip locked";
-    connection_->post(sql, Parameters().add(now_ms).add(as_limit(limit)), [&keys](const Rows& rows) {
-      for (auto& key : rows.all<Key>()) keys.emplace_back(Due<Record>{std::move(key)});
-    });
-  });
-  connection_->flush();
-  return keys;
-}
-
-std::optional<std::int64_t> PostgresSession::next_due() {
-  static const std::string sql = "select " + next_due_expression();
-  std::optional<std::int64_t> due;
-  connection_->run(sql, {}, [&](const Rows& rows) { rows.read(0, 0, due); });
-  return due;
-}
-
-std::optional<std::int64_t> PostgresSession::oldest_event() {
-  static const std::string sql = "select " + oldest_event_expression();
-  std::optional<std::int64_t> oldest;
-  connection_->run(sql, {}, [&](const Rows& rows) { rows.read(0, 0, oldest); });
-  return oldest;
-}
-
-std::vector<ExecutionId> PostgresSession::purgeable(std::int64_t now_ms, std::size_t limit) {
-  return rows<ExecutionId>(
-      "select partition_key,execution_id from ff_exec_core where purge_at_ms<=$1::int8 order by purge_at_ms "
-      "limit $2::int8",
-      Parameters().add(now_ms).add(as_limit(limit)));
-}
 
 std::vector<ListedExecution> PostgresSession::listed(const std::vector<core::ListPosition>& positions) {
   if (positions.empty()) return {};
@@ -235,17 +167,43 @@ std::vector<core::ListPosition> PostgresSession::scan(const ListScan& scan) {
 }
 
 std::vector<Group> PostgresSession::groups(const GroupFilter& filter, std::size_t limit) {
-  // An empty text is stored as null.
-  static const std::string sql = "select " + column_list<Group>() +
-                                 " from ff_exec_group where ($2::text is null or lane_id=$2::text)"
-                                 " and ($3::text is null or coalesce(namespace,'')=$3::text)"
-                                 " and ($4::text is null or coalesce(execution_kind,'')=$4::text)"
-                                 " order by group_id limit $1::int8";
+  static const std::string sql = "select " + column_list<Group>() + " from ff_exec_group where " +
+                                 group_matches(2) + " order by group_id limit $1::int8";
   return rows<Group>(sql, Parameters()
                               .add(as_limit(limit))
                               .add(filter.lane_id)
                               .add(filter.namespace_)
                               .add(filter.execution_kind));
+}
+
+std::vector<LeaseCount> PostgresSession::count_leases(const std::vector<std::string>& instances,
+                                                      std::int64_t now_ms) {
+  static const std::string sql =
+      "select worker_instance_id,namespace,count(*) from ff_exec_core where " + held_by() +
+      "any($1::text[]) and lease_expires_at_ms>$2::int8 group by worker_instance_id,namespace";
+  Parameters parameters;
+  parameters
+      .add_array<std::string>(instances,
+                              [](std::string& bytes, const std::string& name) { append_bytes(bytes, name); })
+      .add(now_ms);
+  return rows<LeaseCount>(sql, parameters);
+}
+
+void PostgresSession::post_answer(core::Unit& unit, const core::LeasesOf& question) {
+  static const std::string sql =
+      "select partition_key,execution_id from ff_exec_core where " + held_by() +
+      "$1::text and ($3::text is null or coalesce(namespace,'')=$3::text) and "
+      "(partition_key,execution_id)>($4::int4,$5::uuid) order by partition_key,execution_id limit $2::int8";
+  const auto after = question.after;
+  connection_->post(
+      sql,
+      Parameters()
+          .add(question.worker_instance_id)
+          .add(static_cast<std::int64_t>(question.limit))
+          .add(question.namespace_)
+          .add(after ? static_cast<std::int32_t>(after->partition) : -1)
+          .add(after ? after->uuid : Uuid{}),
+      [&unit, question](const Rows& found) { unit.put_answer(question, found.all<ExecutionId>()); });
 }
 
 std::vector<ExecutionId> PostgresSession::expired_leases(const ExpiredLeaseScan& scan) {

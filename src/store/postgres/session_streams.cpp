@@ -1,6 +1,7 @@
 // What the PostgreSQL store knows of output streams.
 #include <algorithm>
 
+#include "core/index_rules.h"
 #include "store/postgres/session.h"
 #include "store/postgres/statements.h"
 
@@ -49,13 +50,10 @@ std::vector<OperatorEvent> PostgresSession::operator_events_of(const ExecutionId
 }
 
 std::vector<LeaseEvent> PostgresSession::pauses_of(const ExecutionId& id, std::size_t limit) {
-  // The condition is the index's, word for word.
   static const std::string sql =
       "select " + column_list<LeaseEvent>() +
-      " from ff_lease_event where partition_key=$1::int4 and execution_id=$2::uuid and "
-      "(reason='worker_delay' or reason='waiting_children' or reason='paused_by_budget' or "
-      "reason='claim_resumed' or reason='issue_grant_and_claim_resumed') "
-      "order by event_id desc limit $3::int8";
+      " from ff_lease_event where partition_key=$1::int4 and execution_id=$2::uuid and " +
+      one_of("reason", core::kPauseReasons) + " order by event_id desc limit $3::int8";
   auto found = rows<LeaseEvent>(sql, Parameters().add_fields(id).add(static_cast<std::int64_t>(limit)));
   std::ranges::reverse(found);
   return found;

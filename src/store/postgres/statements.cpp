@@ -10,6 +10,19 @@ std::string from_rows(const TableText& text) {
 
 }  // namespace
 
+std::string offering_routes(const std::string& condition) {
+  const std::string from = "select e.route_id from ff_exec_core e where e.offer_order is not null";
+  const std::string first = " order by e.route_id limit 1";
+  return "offering(route_id) as ((" + from + condition + first + ") union all select (" + from +
+         " and e.route_id>o.route_id" + first + ") from offering o where o.route_id is not null)";
+}
+
+std::string join_offering() {
+  // The limit keeps the planner from reading all routes.
+  return "offering o cross join lateral (select " + columns_of<Route>("f") +
+         " from ff_route f where f.route_id=o.route_id limit 1) as r";
+}
+
 std::string keys_as_rows(const TableText& text) {
   std::string arrays;
   for (std::size_t i = 0; i < text.key_types.size(); ++i) {

@@ -1,11 +1,24 @@
 // The SQL that follows from a record's description. Every statement works on a set of rows.
 #pragma once
 
+#include <algorithm>
+#include <limits>
+
 #include "store/postgres/types.h"
 
 namespace flowfabric::store::postgres {
 
 enum class Lock { none, share, update };
+
+inline std::int64_t as_limit(std::size_t limit) {
+  return static_cast<std::int64_t>(std::min<std::size_t>(limit, std::numeric_limits<std::int64_t>::max()));
+}
+
+// The routes on which something is offered, one probe of the claim index each, whatever else is registered:
+// the table `offering`, for a `with recursive`. `condition` may leave out all.
+std::string offering_routes(const std::string& condition = "");
+// Their records, as `r`.
+std::string join_offering();
 
 // What statements are made of: templates would compile all of it anew for every record.
 struct TableText {

@@ -467,7 +467,9 @@ const std::vector<Migration>& migrations() {
                                           {8, "pauses", kPauseSchema},
                                           {9, "keys by id", kByIdSchema},
                                           {10, "redo log", kRedoSchema},
-                                          {11, "past redo logs", kPastRedoSchema}};
+                                          {11, "past redo logs", kPastRedoSchema},
+                                          {12, "leases by worker", kLeaseSchema},
+                                          {13, "upkeep", kUpkeepSchema}};
   return all;
 }
 

@@ -131,6 +131,8 @@ void Recent::are_written(std::uint64_t number) {
       if (taken_up_to && *offer <= *taken_up_to) taken_up_to.reset();
     });
   }
+  // The database offers what is offered, and nothing that was taken.
+  if (unwritten_.empty()) routes_.clear();
 }
 
 std::vector<EdgeKey> Recent::new_edges_from(const ExecutionId& upstream) const {
@@ -138,6 +140,14 @@ std::vector<EdgeKey> Recent::new_edges_from(const ExecutionId& upstream) const {
   const auto [begin, end] = new_edges_.equal_range(upstream);
   for (auto it = begin; it != end; ++it) edges.push_back(it->second.first);
   return edges;
+}
+
+std::set<std::int64_t> Recent::offering_routes() const {
+  std::set<std::int64_t> offering;
+  for (const auto& [route_id, route] : routes_) {
+    if (!route.new_offers.empty()) offering.insert(route_id);
+  }
+  return offering;
 }
 
 std::vector<core::Offer> Recent::new_offers(const core::OfferScan& scan) const {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 
@@ -45,6 +46,8 @@ class Recent {
   // that are not in it yet.
   const std::vector<EdgeKey>* edges_from(const ExecutionId& upstream) { return edges_.find(upstream); }
   std::vector<EdgeKey> new_edges_from(const ExecutionId& upstream) const;
+  // Routes on which something is offered that may not be there.
+  std::set<std::int64_t> offering_routes() const;
   // The best that are offered on the route and may not be.
   std::vector<core::Offer> new_offers(const core::OfferScan& scan) const;
 

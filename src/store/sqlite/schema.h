@@ -23,6 +23,8 @@ extern const char* const kPauseSchema;
 extern const char* const kByIdSchema;
 extern const char* const kRedoSchema;
 extern const char* const kPastRedoSchema;
+extern const char* const kLeaseSchema;
+extern const char* const kUpkeepSchema;
 
 // Refuses a file of another program before anything touches it.
 void check_file(const File& file);

@@ -1,5 +1,8 @@
 #include "store/sqlite/session.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace flowfabric::store::sqlite {
 
 using core::Offer;
@@ -64,14 +67,44 @@ void SqliteSession::load(Unit& unit) {
       unit.put_answer(question, answer(question));
     }
   });
-  for (const auto& lane : std::exchange(unit.wanted_routes(), {})) {
-    static const std::string sql = "select " + column_list<Route>() + " from ff_route where lane_id=?1";
-    if (recent_ && recent_->is_ahead_in<Route>()) see_everything();
-    auto& query = statement(sql);
-    bind(query.get(), 1, lane);
-    unit.put_routes(lane, rows<Route>(query));
-  }
+  load_routes(unit);
   for (const auto& scan : std::exchange(unit.wanted_offers(), {})) unit.put_offers(scan, find_offers(scan));
+}
+
+// On which something is offered, one seek each, whatever else is registered.
+std::set<std::int64_t> SqliteSession::offering_routes() {
+  std::set<std::int64_t> routes;
+  if (recent_) routes = recent_->offering_routes();
+  auto& query = statement(
+      "select route_id from ff_exec_core where offer_order is not null and route_id>?1 order by route_id "
+      "limit 1");
+  for (auto last = std::numeric_limits<std::int64_t>::min();;) {
+    const ResetAfterUse reset(query);
+    bind(query.get(), 1, last);
+    if (!query.step()) return routes;
+    read(query.get(), 0, last);
+    routes.insert(last);
+  }
+}
+
+void SqliteSession::load_routes(Unit& unit) {
+  if (unit.wanted_routes().empty()) return;
+  static const std::string armed =
+      "select " + column_list<Route>() + " from ff_route where next_due_at_ms>=?1 and +lane_id=?2";
+  if (recent_ && recent_->is_ahead_in<Route>()) see_everything();
+  const auto offering = offering_routes();
+  for (const auto& lane : std::exchange(unit.wanted_routes(), {})) {
+    auto& query = statement(armed);
+    bind(query.get(), 1, std::numeric_limits<std::int64_t>::min());
+    bind(query.get(), 2, lane);
+    auto routes = rows<Route>(query);
+    for (const auto id : offering) {
+      const auto route = find<Route>({id});
+      const bool is_listed = std::ranges::find(routes, id, &Route::route_id) != routes.end();
+      if (route && route->lane_id == lane && !is_listed) routes.push_back(*route);
+    }
+    unit.put_routes(lane, std::move(routes));
+  }
 }
 
 // The index alone answers this; the rows themselves are mostly cached.

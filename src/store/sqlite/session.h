@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 
 #include "store/sqlite/disk_health.h"
 #include "store/sqlite/mapping.h"
@@ -30,9 +31,8 @@ class SqliteSession : public Session {
   void commit(core::Unit& unit) override;
   void rollback() noexcept override;
 
-  std::vector<DueKey> due(std::int64_t now_ms, std::size_t limit) override;
-  std::optional<std::int64_t> next_due() override;
-  std::vector<ExecutionId> purgeable(std::int64_t now_ms, std::size_t limit) override;
+  DueRecords due(const DueScan& scan) override;
+  std::optional<std::int64_t> next_due(const DueScan& scan) override;
   std::vector<Attempt> attempts_of(const ExecutionId& id) override;
   EventRange event_range(EventFamily family) override;
   std::vector<Frame> frames(const FrameScan& scan) override;
@@ -46,6 +46,8 @@ class SqliteSession : public Session {
   std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) override;
   std::vector<Group> groups(const GroupFilter& filter, std::size_t limit) override;
   std::vector<ExecutionId> expired_leases(const ExpiredLeaseScan& scan) override;
+  std::vector<LeaseCount> count_leases(const std::vector<std::string>& instances,
+                                       std::int64_t now_ms) override;
   FlowCounts count_flow(const FlowId& flow, const std::vector<std::string>& harmless_reasons) override;
   std::vector<Edge> edges_of(const FlowKey& flow) override;
   std::vector<EdgeGroup> joins_of(const FlowKey& flow) override;
@@ -77,6 +79,8 @@ class SqliteSession : public Session {
   std::shared_ptr<const Record> find(const typename Record::Key& key);
   template <class Record>
   void load_wanted(core::Unit& unit);
+  std::set<std::int64_t> offering_routes();
+  void load_routes(core::Unit& unit);
   std::vector<core::Offer> read_offers(const core::OfferScan& scan);
   std::vector<std::shared_ptr<const Execution>> find_offers(const core::OfferScan& scan);
   template <class Record>
@@ -87,8 +91,15 @@ class SqliteSession : public Session {
     return found;
   }
   std::map<LaneCountKey, std::int64_t> counts(const std::string& sql);
-  std::optional<std::int64_t> earliest(const std::string& column, const std::string& table);
+  std::vector<core::ListPosition> scan_groups(const ListScan::InGroups& of, const ListScan& scan);
+  template <class Record>
+  Statement& due_statement(const DueScan& scan, const char* column, const std::string& columns);
+  template <class Record>
+  void read_due(const DueScan& scan, const char* column, std::size_t limit, DueRecords& records);
+  template <class Record>
+  std::optional<std::int64_t> first_due(const DueScan& scan, const char* column);
   std::vector<WorkerKey> answer(const core::WorkersOf& question);
+  std::vector<ExecutionId> answer(const core::LeasesOf& question);
   std::vector<ExecutionId> answer(const core::BlockedOnRoute& question);
   template <class Question>
   std::vector<EdgeKey> edges_by(const std::string& column, const ExecutionId& end, const Question& question);

@@ -1,4 +1,5 @@
 // What the SQLite store knows of budgets and quota policies.
+#include "core/index_rules.h"
 #include "store/sqlite/session.h"
 
 namespace flowfabric::store::sqlite {
@@ -32,13 +33,15 @@ std::vector<QuotaAdmissionKey> SqliteSession::answer(const core::SlotsOf& questi
 }
 
 std::vector<QuotaAdmissionKey> SqliteSession::answer(const core::StraySlotsOf& question) {
-  auto& query = statement(
-      "select a.partition_key,a.quota_policy_id,a.execution_partition,a.execution_id from ff_quota_admitted "
-      "a "
+  static const std::string sql =
+      "select a.partition_key,a.quota_policy_id,a.execution_partition,a.execution_id "
+      "from ff_quota_admitted a "
       "left join ff_exec_core e on e.partition_key=a.execution_partition and e.execution_id=a.execution_id "
       "where a.partition_key=?1 and a.quota_policy_id=?2 and a.holds_slot=1 "
-      "and e.ownership_state is not 'leased' and e.grant_expires_at_ms is null "
-      "order by a.execution_partition,a.execution_id limit ?3");
+      "and e.ownership_state is not '" +
+      std::string(enum_name(core::kHeld)) +
+      "' and e.grant_expires_at_ms is null order by a.execution_partition,a.execution_id limit ?3";
+  auto& query = statement(sql);
   bind(query.get(), bind_all(query.get(), 1, question.policy), question.limit);
   return rows<QuotaAdmissionKey>(query);
 }

@@ -1,6 +1,9 @@
 // The questions that a session answers from its indexes.
 #include <algorithm>
+#include <limits>
 
+#include "core/index_rules.h"
+#include "store/first_positions.h"
 #include "store/sqlite/session.h"
 
 namespace flowfabric::store::sqlite {
@@ -20,6 +23,10 @@ ListSql list_sql(const ListScan::Everything&) {
 ListSql list_sql(const ListScan::InGroup&) {
   return {"ff_exec_core where group_id=?1 and public_state=?2", 2};
 }
+// Walked group by group, and state by state.
+ListSql list_sql(const ListScan::InGroups&) {
+  return list_sql(ListScan::InGroup{});
+}
 ListSql list_sql(const ListScan::InFlow&) {
   return {"ff_exec_core where flow_id=?1", 1};
 }
@@ -32,6 +39,7 @@ ListSql list_sql(const ListScan::Tagged&) {
 
 void bind_list(sqlite3_stmt*, const ListScan::Everything&) {}
 void bind_list(sqlite3_stmt*, const ListScan::Flows&) {}
+void bind_list(sqlite3_stmt*, const ListScan::InGroups&) {}
 void bind_list(sqlite3_stmt* statement, const ListScan::InGroup& group) {
   bind(statement, 1, group.group_id);
   bind(statement, 2, group.state);
@@ -67,47 +75,6 @@ std::string list_statement(const ListScan& scan) {
 const auto mark = []<class Field>(int number) { return parameter(number); };
 
 }  // namespace
-
-std::vector<DueKey> SqliteSession::due(std::int64_t now_ms, std::size_t limit) {
-  std::vector<DueKey> keys;
-  for_each_type<ClockedRecords>([&]<class Record>() {
-    using Key = typename Record::Key;
-    static const std::string sql = "select " + key_list<Record>() + " from " + Record::table +
-                                   " where next_due_at_ms<=?1 order by next_due_at_ms limit ?2";
-    auto& query = statement(sql);
-    bind(query.get(), 1, now_ms);
-    bind(query.get(), 2, limit);
-    for (auto& key : rows<Key>(query)) keys.emplace_back(Due<Record>{std::move(key)});
-  });
-  return keys;
-}
-
-std::optional<std::int64_t> SqliteSession::earliest(const std::string& column, const std::string& table) {
-  auto& query = statement("select min(" + column + ") from " + table + " where " + column + " is not null");
-  const ResetAfterUse reset(query);
-  query.step();
-  std::optional<std::int64_t> due;
-  read(query.get(), 0, due);
-  return due;
-}
-
-std::optional<std::int64_t> SqliteSession::next_due() {
-  auto next = earliest("purge_at_ms", Execution::table);
-  for_each_type<ClockedRecords>([&]<class Record>() {
-    const auto due = earliest("next_due_at_ms", Record::table);
-    if (due) next = std::min(next.value_or(*due), *due);
-  });
-  return next;
-}
-
-std::vector<ExecutionId> SqliteSession::purgeable(std::int64_t now_ms, std::size_t limit) {
-  auto& query = statement(
-      "select partition_key,execution_id from ff_exec_core where purge_at_ms<=?1 order by purge_at_ms limit "
-      "?2");
-  bind(query.get(), 1, now_ms);
-  bind(query.get(), 2, limit);
-  return rows<ExecutionId>(query);
-}
 
 std::vector<ListedExecution> SqliteSession::listed(const std::vector<core::ListPosition>& positions) {
   static const std::string sql = "select " + column_list<ListedExecution>() + " from ff_exec_core where " +
@@ -166,7 +133,27 @@ std::map<LaneCountKey, std::int64_t> SqliteSession::lane_counts() {
   return counts("select lane_id,public_state,executions from ff_lane_count");
 }
 
+// A statement for each would be prepared and read anew: of most groups, only the first row is looked at.
+std::vector<core::ListPosition> SqliteSession::scan_groups(const ListScan::InGroups& of,
+                                                           const ListScan& scan) {
+  FirstPositions first(scan.order, scan.limit);
+  const ListScan each{ListScan::InGroup{}, scan.order, scan.after, scan.limit};
+  auto& query = statement(list_statement(each));
+  for (const auto& group : groups(of.groups, std::numeric_limits<std::int64_t>::max())) {
+    for (const auto state : of.states) {
+      const ResetAfterUse reset(query);
+      bind_list(query.get(), ListScan::InGroup{group.group_id, state});
+      bind(query.get(), 3, scan.limit);
+      if (scan.after) bind_all(query.get(), 4, *scan.after);
+      while (query.step() && first.take(read_all<core::ListPosition>(query.get()))) {
+      }
+    }
+  }
+  return first.all();
+}
+
 std::vector<core::ListPosition> SqliteSession::scan(const ListScan& scan) {
+  if (const auto* groups = std::get_if<ListScan::InGroups>(&scan.of)) return scan_groups(*groups, scan);
   auto& query = statement(list_statement(scan));
   const int parameters = std::visit([](const auto& of) { return list_sql(of).parameters; }, scan.of);
   std::visit([&](const auto& of) { bind_list(query.get(), of); }, scan.of);
@@ -264,6 +251,40 @@ std::vector<WorkerKey> SqliteSession::answer(const core::WorkersOf& question) {
   auto& query = statement("select namespace,worker_instance_id from ff_worker_registry where namespace=?1");
   bind(query.get(), 1, question.namespace_);
   return rows<WorkerKey>(query);
+}
+
+std::vector<ExecutionId> SqliteSession::answer(const core::LeasesOf& question) {
+  static const std::string from = "select partition_key,execution_id from ff_exec_core where " + held_by();
+  std::string sql = from + "?1";
+  if (question.namespace_) sql += " and coalesce(namespace,'')=?3";
+  if (question.after) sql += " and (partition_key,execution_id)>(?4,?5)";
+  auto& query = statement(sql + " order by partition_key,execution_id limit ?2");
+  bind(query.get(), 1, question.worker_instance_id);
+  bind(query.get(), 2, question.limit);
+  if (question.namespace_) bind(query.get(), 3, *question.namespace_);
+  if (question.after) bind_all(query.get(), 4, *question.after);
+  return rows<ExecutionId>(query);
+}
+
+std::vector<LeaseCount> SqliteSession::count_leases(const std::vector<std::string>& instances,
+                                                    std::int64_t now_ms) {
+  static const std::string sql =
+      "select namespace from ff_exec_core where " + held_by() + "?1 and lease_expires_at_ms>?2";
+  std::vector<LeaseCount> counts;
+  for (const auto& instance : instances) {
+    auto& query = statement(sql);
+    bind(query.get(), 1, instance);
+    bind(query.get(), 2, now_ms);
+    const ResetAfterUse reset(query);
+    std::map<std::string, std::uint64_t> held;
+    while (query.step()) {
+      std::string name_space;
+      read(query.get(), 0, name_space);
+      ++held[name_space];
+    }
+    for (const auto& [name_space, leases] : held) counts.push_back({instance, name_space, leases});
+  }
+  return counts;
 }
 
 std::vector<ExecutionId> SqliteSession::answer(const core::BlockedOnRoute& question) {

@@ -1,6 +1,7 @@
 // What the SQLite store knows of output streams.
 #include <algorithm>
 
+#include "core/index_rules.h"
 #include "store/sqlite/mapping.h"
 #include "store/sqlite/session.h"
 
@@ -42,12 +43,9 @@ std::vector<OperatorEvent> SqliteSession::operator_events_of(const ExecutionId& 
 }
 
 std::vector<LeaseEvent> SqliteSession::pauses_of(const ExecutionId& id, std::size_t limit) {
-  // The condition is the index's, word for word.
-  static const std::string sql =
-      "select " + column_list<LeaseEvent>() +
-      " from ff_lease_event where partition_key=?1 and execution_id=?2 and (reason='worker_delay' or "
-      "reason='waiting_children' or reason='paused_by_budget' or reason='claim_resumed' or "
-      "reason='issue_grant_and_claim_resumed') order by event_id desc limit ?3";
+  static const std::string sql = "select " + column_list<LeaseEvent>() +
+                                 " from ff_lease_event where partition_key=?1 and execution_id=?2 and " +
+                                 one_of("reason", core::kPauseReasons) + " order by event_id desc limit ?3";
   auto& query = statement(sql);
   bind(query.get(), bind_all(query.get(), 1, id), static_cast<std::uint64_t>(limit));
   auto found = rows<LeaseEvent>(query);

@@ -1,0 +1,97 @@
+#include "api/access.h"
+
+#include <arpa/inet.h>
+#include <openssl/crypto.h>
+
+#include <algorithm>
+
+namespace flowfabric::api {
+
+namespace {
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return lower;
+}
+
+// `[::1]:9090` is `::1`, `localhost.:80` is `localhost`.
+std::string name_of_host(std::string_view host) {
+  auto name = lower_case(host.starts_with('[') ? host.substr(1, host.find(']') - 1)
+                                               : host.substr(0, host.rfind(':')));
+  if (name.ends_with('.')) name.pop_back();
+  return name;
+}
+
+bool is_loopback_ipv4(const std::string& name) {
+  in_addr address{};
+  return inet_pton(AF_INET, name.c_str(), &address) == 1 && (ntohl(address.s_addr) >> 24) == 127;
+}
+
+// The page was served by this server.
+bool is_own(const std::string& origin, const http::Request& head) {
+  const auto scheme_end = origin.find("://");
+  const auto* host = head.header("host");
+  return scheme_end != origin.npos && host && lower_case(origin.substr(scheme_end + 3)) == lower_case(*host);
+}
+
+// Somebody follows a link: the page that has it sees nothing of the answer.
+bool is_navigation(const http::Request& head) {
+  const auto* mode = head.header("sec-fetch-mode");
+  return head.method == "GET" && mode && *mode == "navigate";
+}
+
+bool comes_from_elsewhere(const http::Request& head, const std::vector<std::string>& origins) {
+  const auto* origin = head.header("origin");
+  if (origin) return !is_own(*origin, head) && !is_listed(origins, *origin);
+  const auto* site = head.header("sec-fetch-site");
+  const bool is_foreign = site && (*site == "cross-site" || *site == "same-site");
+  return is_foreign && !is_navigation(head);
+}
+
+}  // namespace
+
+void Token::set(std::string value) {
+  auto next = std::make_shared<const std::string>(std::move(value));
+  std::lock_guard lock(mutex_);
+  value_ = std::move(next);
+}
+
+std::shared_ptr<const std::string> Token::current() const {
+  std::lock_guard lock(mutex_);
+  return value_;
+}
+
+bool Token::is_in(const http::Request& head) const {
+  constexpr std::string_view scheme = "Bearer ";
+  const auto* header = head.header("authorization");
+  if (!header || !header->starts_with(scheme)) return false;
+  const auto given = std::string_view(*header).substr(scheme.size());
+  const auto wanted = current();
+  return given.size() == wanted->size() && CRYPTO_memcmp(given.data(), wanted->data(), given.size()) == 0;
+}
+
+bool is_listed(const std::vector<std::string>& origins, const std::string& origin) {
+  return std::ranges::any_of(origins, [&](const auto& listed) { return listed == "*" || listed == origin; });
+}
+
+bool is_loopback_host(std::string_view host) {
+  const auto name = name_of_host(host);
+  return name == "localhost" || name.ends_with(".localhost") || name == "::1" || is_loopback_ipv4(name);
+}
+
+std::optional<std::string> refuse_foreign_page(const http::Request& head, const PageRules& rules) {
+  const auto* host = head.header("host");
+  if (rules.loopback_names_only && host && !is_loopback_host(*host)) {
+    return "Without a token this server answers to localhost and loopback addresses only. Give it a token "
+           "(FF_API_TOKEN), or start it with --allow-anonymous.";
+  }
+  if (comes_from_elsewhere(head, rules.origins)) {
+    return "A page of another origin may not call this server. List its origin in cors_origins "
+           "(FF_CORS_ORIGINS).";
+  }
+  return std::nullopt;
+}
+
+}  // namespace flowfabric::api
