@@ -2,6 +2,7 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
+#include "store/sqlite/files.h"
 #include "store/sqlite/sizes.h"
 
 namespace flowfabric::store::sqlite {
@@ -121,6 +122,8 @@ bool Writer::in_transaction(Write write) {
       throw;
     }
   });
+  // A sync on another thread may have failed meanwhile, and have taken away what this commit rests on.
+  if (!health_->is_well()) throw failed_for_good(connection_.path(), "another sync of its log has failed");
   return committed;
 }
 
