@@ -138,6 +138,7 @@ std::uint32_t Recorder::file_of(const std::string& name) {
 
 void Recorder::enter(int descriptor, Descriptor entry) {
   if (descriptor >= kMostDescriptors) give_up("too many files are open");
+  entry.failures_told = failed_syncs_[entry.file];
   descriptors_[descriptor] = std::move(entry);
   is_watched_[descriptor] = true;
 }
@@ -252,23 +253,24 @@ int Recorder::sync(int descriptor) {
     return 0;
   }
   std::uint64_t begin = 0;
-  std::uint64_t failed_before = 0;
   bool fails = false;
   {
     Lock lock(mutex_);
     note_site(site);
-    failed_before = failed_syncs_[entry.file];
     fails = judge(Call::sync, entry.name, site.number) != Verdict::pass;
     begin = trace_.add(EventKind::sync_begin, entry.file, entry.file == 0 ? entry.name : "", site.number);
   }
   usleep(nap);  // others may write meanwhile, as they may with a real disk
   Lock lock(mutex_);
-  // Linux tells every sync of a file that is under way when one of its pages cannot be written.
-  fails = fails || failed_syncs_[entry.file] != failed_before;
+  // Linux tells once through every open descriptor of a file that one of its pages could not be written.
+  const bool is_new = fails;
+  fails = fails || failed_syncs_[entry.file] != entry.failures_told;
   trace_.add(fails ? EventKind::sync_failed : EventKind::sync_end, entry.file,
              entry.file == 0 ? entry.name : "", begin);
   if (!fails) return 0;
-  ++failed_syncs_[entry.file];
+  if (is_new) ++failed_syncs_[entry.file];
+  if (const auto own = descriptors_.find(descriptor); own != descriptors_.end())
+    own->second.failures_told = failed_syncs_[entry.file];
   if (failing_.drops_cache && entry.file != 0) drop_cache_of(entry.file, descriptor, begin);
   return fail();
 }

@@ -43,6 +43,7 @@ class Recorder {
   struct Descriptor {
     std::uint32_t file;  // 0: a folder
     std::string name;
+    std::uint64_t failures_told{0};  // of syncs of the file, to who uses this descriptor
   };
   // Which calls fail, and how.
   struct Failing {
