@@ -93,8 +93,7 @@ void PostgresBell::ring(const std::vector<std::string>& lanes) {
 }
 
 void PostgresBell::wake() {
-  const std::uint64_t one = 1;
-  static_cast<void>(write(wake_fd_, &one, sizeof(one)));
+  eventfd_write(wake_fd_, 1);
 }
 
 bool PostgresBell::is_stopping() {
@@ -114,8 +113,8 @@ void PostgresBell::sleep_until(SteadyTime until) {
     pollfd wake{.fd = wake_fd_, .events = POLLIN, .revents = 0};
     // Rings in the meantime only add to what will be said.
     if (poll(&wake, 1, static_cast<int>(left)) > 0) {
-      std::uint64_t count = 0;
-      static_cast<void>(read(wake_fd_, &count, sizeof(count)));
+      eventfd_t count = 0;
+      eventfd_read(wake_fd_, &count);
     }
   }
 }
@@ -158,8 +157,8 @@ void PostgresBell::serve(PGconn* connection) {
                               pollfd{.fd = wake_fd_, .events = POLLIN, .revents = 0}};
     poll(fds.data(), fds.size(), timeout);
     if (fds[1].revents != 0) {
-      std::uint64_t count = 0;
-      static_cast<void>(read(wake_fd_, &count, sizeof(count)));
+      eventfd_t count = 0;
+      eventfd_read(wake_fd_, &count);
     }
     if (fds[0].revents != 0 && PQconsumeInput(connection) != 1) return;
   }
