@@ -14,6 +14,12 @@ namespace flowfabric::disk {
 
 namespace {
 
+// From an event on, and up to another one, before which a cut still makes a difference.
+struct Window {
+  std::size_t begin;
+  std::size_t end;
+};
+
 // The events of a kind, behind which a cut is worth more than anywhere else.
 struct Places {
   std::vector<std::size_t> answers;
@@ -21,14 +27,35 @@ struct Places {
       syncs;  // by kind of file: the few of one are as good as the many
   std::vector<std::size_t> names;
   std::vector<std::size_t> starts;
-  std::vector<std::size_t> skipped;         // syncs
   std::vector<std::size_t> names_at_start;  // changed while what was left is dealt with
+  std::vector<Window> skipped;              // where a sync was left out, up to the next one of the file
+  std::vector<std::size_t> stakes;          // something may rest on what was not synced
 };
 
 constexpr std::array kByFile{Strategy::nothing, Strategy::names_only, Strategy::by_file, Strategy::by_kind};
 
+// A sync that was left out is made up for by the next one of the same file.
+std::vector<Window> windows_of_skipped(const Trace& trace) {
+  const auto& events = trace.events();
+  std::map<std::uint64_t, std::size_t> begun;          // events by their positions
+  std::map<std::uint32_t, std::vector<Window>> syncs;  // by file, in the order in which they ended
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (events[i].kind == EventKind::sync_begin) begun[events[i].position] = i;
+    if (events[i].kind == EventKind::sync_end) syncs[events[i].file].push_back({begun[events[i].extra], i});
+  }
+  std::vector<Window> windows;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (events[i].kind != EventKind::skipped) continue;
+    const auto& later = syncs[events[i].file];
+    const auto next = std::ranges::find_if(later, [&](const Window& sync) { return sync.begin > i; });
+    windows.push_back({i, next == later.end() ? events.size() : next->end});
+  }
+  return windows;
+}
+
 Places places_of(const Trace& trace) {
   Places places;
+  places.skipped = windows_of_skipped(trace);
   bool is_starting = false;
   std::map<std::uint32_t, std::string> kinds{{0, "folder"}};
   for (std::size_t i = 0; i < trace.events().size(); ++i) {
@@ -37,14 +64,15 @@ Places places_of(const Trace& trace) {
     switch (event.kind) {
       case EventKind::mark:
         is_starting = false;
-        if (event.text.find_first_of("CMTDFV") == 0) places.answers.push_back(i + 1);
+        if (event.text.find_first_of("CMTDFV") == 0) {
+          places.answers.push_back(i + 1);
+          places.stakes.push_back(i + 1);
+        }
         break;
       case EventKind::sync_end:
       case EventKind::sync_failed:
         places.syncs[kinds[event.file]].push_back(i);
-        break;
-      case EventKind::skipped:
-        places.skipped.push_back(i);
+        places.stakes.push_back(i + 1);
         break;
       case EventKind::create:
       case EventKind::unlink:
@@ -53,6 +81,7 @@ Places places_of(const Trace& trace) {
       case EventKind::remove_folder:
       case EventKind::truncate:
         (is_starting ? places.names_at_start : places.names).push_back(i + 1);
+        places.stakes.push_back(i + 1);
         break;
       case EventKind::start:
         places.starts.push_back(i);
@@ -69,13 +98,13 @@ std::size_t choose_event(const Places& places, std::size_t events, std::mt19937&
   const auto one_of = [&](const std::vector<std::size_t>& some) {
     return some.empty() ? random() % (events + 1) : some[random() % some.size()];
   };
-  // Soon after it, or at the next answers.
   if (!places.skipped.empty() && random() % 4 != 0) {
-    const auto skipped = one_of(places.skipped);
-    const auto answer = std::ranges::lower_bound(places.answers, skipped);
-    const auto left = places.answers.end() - answer;
-    if (random() % 2 == 0 && left > 0) return *(answer + static_cast<std::ptrdiff_t>(random() % 40) % left);
-    return std::min<std::size_t>(skipped + 1 + random() % (random() % 2 == 0 ? 10 : 120), events);
+    const auto& window = places.skipped[random() % places.skipped.size()];
+    const auto first = std::ranges::lower_bound(places.stakes, window.begin + 1);
+    const auto count = std::ranges::upper_bound(places.stakes, window.end) - first;
+    if (count > 0 && random() % 2 == 0) return first[static_cast<std::ptrdiff_t>(random()) % count];
+    const auto length = window.end - window.begin;
+    return window.begin + 1 + random() % (random() % 2 == 0 ? std::min<std::size_t>(length, 10) : length);
   }
   switch (random() % 8) {
     case 0:
@@ -118,12 +147,28 @@ std::vector<Cut> choose_cuts(const Trace& trace, std::size_t count, std::mt19937
   return cuts;
 }
 
+Stored stored_at_starts(const Trace& trace, Promise promise) {
+  Stored stored;
+  if (promise == Promise::full) return stored;  // whatever was told must be there
+  Disk disk(trace);
+  for (std::size_t i = 0; i < trace.events().size(); ++i) {
+    if (trace.events()[i].kind != EventKind::start) continue;
+    disk.advance_to(i);
+    const tests::TemporaryFolder folder;
+    write_files(disk.state({Strategy::nothing, 0}), folder.path());
+    stored[i] = executions_in(folder.path(), promise);
+  }
+  return stored;
+}
+
 std::size_t check_cuts(const Trace& trace, Promise promise, const std::vector<Cut>& cuts,
-                       const std::function<bool(const BadState&)>& told) {
+                       const std::function<bool(const BadState&)>& told, const Stored& stored) {
   Disk disk(trace);
   Witness witness(trace);
   std::size_t checked = 0;
   for (const auto& cut : cuts) {
+    const auto later = stored.upper_bound(cut.event);
+    if (later != stored.begin()) witness.must_have(std::prev(later)->second);
     disk.advance_to(cut.event);
     witness.advance_to(cut.event);
     const tests::TemporaryFolder folder;

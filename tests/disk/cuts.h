@@ -23,14 +23,20 @@ struct Cut {
 std::vector<Cut> choose_cuts(const Trace& trace, std::size_t count, std::mt19937& random,
                              std::size_t from = 0);
 
+// By the event with which a process begins: the executions that are on disk for certain by then. Only for
+// `normal`: in full, whatever was told must be there anyway.
+using Stored = std::map<std::size_t, std::set<std::string>>;
+Stored stored_at_starts(const Trace& trace, Promise promise);
+
 struct BadState {
   Cut cut;
   std::vector<std::string> complaints;
 };
 
-// Tells `told` of each bad state, which says whether to go on. Returns how many were looked at.
+// Tells `told` of each bad state, which says whether to go on. Returns how many were looked at. What is
+// `stored` when a process begins must be there ever after.
 std::size_t check_cuts(const Trace& trace, Promise promise, const std::vector<Cut>& cuts,
-                       const std::function<bool(const BadState&)>& told);
+                       const std::function<bool(const BadState&)>& told, const Stored& stored = {});
 
 // Keeps what is needed to look at the state again, and says how (FF_DISK_REPEAT).
 std::string keep(const Trace& trace, Promise promise, const BadState& bad);

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "disk/backup_child.h"
 #include "disk/load_child.h"
 #include "disk/script_child.h"
 
@@ -11,6 +12,7 @@ int main(int argc, char** argv) {
   using namespace flowfabric::disk;
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.size() == 4 && arguments[0] == kScriptArgument) return run_script(arguments[1], arguments[2]);
+  if (arguments.size() == 4 && arguments[0] == kBackupArgument) return run_backup(arguments[1], arguments[2]);
   if (arguments.size() == 4 && arguments[0] == kLoadArgument) {
     return run_load(arguments[1], arguments[2], std::stoi(arguments[3]));
   }

@@ -42,7 +42,8 @@ class PowerCuts {
   void cut_once(unsigned seed, std::mt19937& random) {
     Recording recording;
     ASSERT_NO_FATAL_FAILURE(run_rounds(recording, promise_, seed, kRounds, seen_));
-    check(recording.trace(), choose_cuts(recording.trace(), kStatesOfTrace, random));
+    check(recording.trace(), choose_cuts(recording.trace(), kStatesOfTrace, random),
+          stored_at_starts(recording.trace(), promise_));
   }
 
   void cut_twice(unsigned seed, std::mt19937& random) {
@@ -58,12 +59,13 @@ class PowerCuts {
           choose_cuts(second->trace(), kStatesOfTrace - 1, random, static_cast<std::size_t>(start) + 1));
   }
 
-  bool check(const Trace& trace, const std::vector<Cut>& cuts) {
+  bool check(const Trace& trace, const std::vector<Cut>& cuts, const Stored& stored = {}) {
     const auto before = bad_states_;
-    checked_ += check_cuts(trace, promise_, cuts, [&](const BadState& bad) {
+    const auto tell = [&](const BadState& bad) {
       report(trace, promise_, bad, where_from_);
       return ++bad_states_ < kMostReported;
-    });
+    };
+    checked_ += check_cuts(trace, promise_, cuts, tell, stored);
     return bad_states_ == before;
   }
 
@@ -107,10 +109,12 @@ TEST(Repeat, State) {
   for (auto i = cut.event - std::min<std::size_t>(cut.event, 30);
        i < std::min(cut.event, trace.events().size()); ++i)
     std::printf("%zu %s\n", i, text_of(trace.events()[i]).c_str());
-  check_cuts(trace, promise == "full" ? Promise::full : Promise::normal, {cut}, [](const BadState& bad) {
+  const auto kind = promise == "full" ? Promise::full : Promise::normal;
+  const auto tell = [](const BadState& bad) {
     for (const auto& complaint : bad.complaints) ADD_FAILURE() << complaint;
     return true;
-  });
+  };
+  check_cuts(trace, kind, {cut}, tell, stored_at_starts(trace, kind));
 }
 
 }  // namespace

@@ -127,7 +127,7 @@ TEST_F(ScriptedDisk, ASyncThatIsLeftOutMakesNothingDurable) {
     std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(event.extra));
     site = text;
   }
-  run("write a 4 4 B\nsync a", {.skipped_site = site});
+  run("write a 4 4 B\nsync a", {.skipped_sites = site});
   EXPECT_EQ(states(), (States{"a=4A", "a=4A4B"}));
 }
 

@@ -20,7 +20,7 @@ e2e::Environment Recording::environment(const Settings& settings) const {
   const char* const asan = std::getenv("ASAN_OPTIONS");
   environment["ASAN_OPTIONS"] = (asan ? std::string(asan) + ":" : "") + "verify_asan_link_order=0";
   if (settings.keeps_old) environment[kKeepOldVariable] = "1";
-  if (!settings.skipped_site.empty()) environment[kSkipVariable] = settings.skipped_site;
+  if (!settings.skipped_sites.empty()) environment[kSkipVariable] = settings.skipped_sites;
   if (const auto& failing = settings.failing) {
     environment[kFailVariable] = failing->call + " " + std::to_string(failing->first) + " " +
                                  std::to_string(failing->count) + " " + std::to_string(failing->reason) +

@@ -19,12 +19,12 @@ struct Failing {
   std::uint64_t first{1};
   std::uint64_t count{1};
   int reason{};
-  std::string how{"keep"};  // after a failed sync: keep or drop. Of a write: half, or nothing
+  std::string how{"keep"};
 };
 
 struct Settings {
   std::optional<Failing> failing{};
-  std::string skipped_site{};
+  std::string skipped_sites{};  // with spaces between them
   bool keeps_old{false};
 };
 

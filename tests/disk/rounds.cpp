@@ -71,8 +71,8 @@ void run_rounds(Recording& recording, Promise promise, unsigned seed, int rounds
                 const Settings& settings) {
   std::mt19937 random(seed);
   for (int round = 0; round < rounds; ++round) {
-    ASSERT_NO_FATAL_FAILURE(
-        run_round(recording, promise, {.seed = seed, .round = round}, random, seen, settings));
+    ASSERT_NO_FATAL_FAILURE(run_round(
+        recording, promise, {.seed = seed, .round = round, .pauses = seed % 2 == 1}, random, seen, settings));
   }
   for (const auto& event : recording.trace().events()) {
     ASSERT_FALSE(event.kind == EventKind::mark && event.text.find_first_of("XS!") == 0) << event.text;

@@ -59,27 +59,36 @@ class ServerOnABadDisk : public testing::Test {
     return at == lanes.npos ? 0 : std::strtoul(lanes.c_str() + at + 10, nullptr, 10);
   }
 
+  // The disk fails once, in a way that leaves nobody knowing what is on it.
+  void expect_to_end_after(const Failing& failing) {
+    start({.failing = failing});
+    std::string refusal;
+    const auto accepted = submit_until_refused(refusal);
+    EXPECT_GT(accepted, 5u);
+    EXPECT_TRUE(has(refusal, "\n503") && has(refusal, "The disk has failed")) << refusal;
+    // The failed call was the only one: the next would succeed, and mean nothing.
+    const auto next = submit();
+    EXPECT_TRUE(has(next, "\n503") && has(next, "The disk has failed")) << next;
+    const auto ready = get("/readyz");
+    EXPECT_TRUE(has(ready, "\n503") && has(ready, "The disk has failed")) << ready;
+    EXPECT_EQ(server_->wait(std::chrono::seconds(20)), 74);
+    EXPECT_TRUE(has(server_->said(), "error") && has(server_->said(), "exit code 74")) << server_->said();
+    server_.reset();
+    start({});
+    EXPECT_GE(waiting(), accepted) << "what was accepted is there again";
+    EXPECT_TRUE(has(submit(), "\n201"));
+  }
+
   Recording recording_;
   std::optional<e2e::Serving> server_;
 };
 
 TEST_F(ServerOnABadDisk, SaysThatASyncHasFailedAndEnds) {
-  start({.failing = Failing{.call = "sync", .first = 30, .count = 1, .reason = EIO}});
-  std::string refusal;
-  const auto accepted = submit_until_refused(refusal);
-  EXPECT_GT(accepted, 5u);
-  EXPECT_TRUE(has(refusal, "\n503") && has(refusal, "The disk has failed")) << refusal;
-  // The failed sync was the only one: the next would succeed, and mean nothing.
-  const auto next = submit();
-  EXPECT_TRUE(has(next, "\n503") && has(next, "The disk has failed")) << next;
-  const auto ready = get("/readyz");
-  EXPECT_TRUE(has(ready, "\n503") && has(ready, "The disk has failed")) << ready;
-  EXPECT_EQ(server_->wait(std::chrono::seconds(20)), 74);
-  EXPECT_TRUE(has(server_->said(), "error") && has(server_->said(), "exit code 74")) << server_->said();
-  server_.reset();
-  start({});
-  EXPECT_GE(waiting(), accepted) << "what was accepted is there again";
-  EXPECT_TRUE(has(submit(), "\n201"));
+  expect_to_end_after({.call = "sync", .first = 30, .count = 1, .reason = EIO});
+}
+
+TEST_F(ServerOnABadDisk, SaysThatAWriteHasFailedAndEnds) {
+  expect_to_end_after({.call = "write", .first = 300, .count = 1, .reason = EIO});
 }
 
 TEST_F(ServerOnABadDisk, SaysThatItIsFullAndGoesOnWhenThereIsRoom) {

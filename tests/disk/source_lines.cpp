@@ -8,7 +8,9 @@
 
 #include <array>
 #include <cstdio>
+#include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 
 namespace flowfabric::disk {
@@ -24,19 +26,30 @@ std::string output_of(const std::string& command) {
 }
 
 // "flowfabric::store::sqlite::Writer::sync() at writer.cpp:190": without what all have in common.
-std::string line_of_program(const std::string& offset) {
-  static std::array<char, 4096> path{};
-  if (path[0] == '\0' && readlink("/proc/self/exe", path.data(), path.size() - 1) < 0) return offset;
-  auto line =
-      output_of("addr2line -p -f -C -s -e '" + std::string(path.data()) + "' 0x" + offset + " 2>/dev/null");
+std::string shortened(const std::string& line, const std::string& offset) {
   if (line.empty() || line.starts_with('?')) return "+" + offset;
-  line.erase(line.find_last_not_of('\n') + 1);
   const auto at = line.rfind(" at ");
   const auto arguments = line.find('(');
   if (at == line.npos) return line;
   auto name = line.substr(0, std::min(arguments, at));
   if (const auto scope = name.rfind("sqlite::"); scope != name.npos) name.erase(0, scope + 8);
   return name + " (" + line.substr(at + 4) + ")";
+}
+
+// By offset. All at once, because reading what the compiler says of a program takes long.
+std::map<std::string, std::string> lines_of_program(const std::set<std::string>& offsets) {
+  std::map<std::string, std::string> lines;
+  std::array<char, 4096> path{};
+  if (readlink("/proc/self/exe", path.data(), path.size() - 1) < 0) path[0] = '\0';  // and no line is known
+  auto command = "addr2line -p -f -C -s -e '" + std::string(path.data()) + "'";
+  for (const auto& offset : offsets) command += " 0x" + offset;
+  std::istringstream output(output_of(command + " 2>/dev/null"));
+  for (const auto& offset : offsets) {
+    std::string line;
+    std::getline(output, line);
+    lines[offset] = shortened(line, offset);
+  }
+  return lines;
 }
 
 // Only what the library exports has a name.
@@ -53,16 +66,31 @@ std::string name_in_sqlite(const std::string& offset) {
   return is_inside && info.dli_sname != nullptr ? info.dli_sname : "";
 }
 
+std::string offset_of(const std::string& word) {
+  return word.substr(word.find('+') + 1);
+}
+
 }  // namespace
 
-std::string describe_site(const std::string& text) {
-  std::istringstream words(text);
-  std::string described, word;
-  words >> described;
-  while (words >> word) {
-    const auto offset = word.substr(word.find('+') + 1);
-    const auto name = word.starts_with("exe") ? line_of_program(offset) : name_in_sqlite(offset);
-    if (!name.empty()) described += " < " + name;
+std::vector<std::string> describe_sites(const std::vector<std::string>& texts) {
+  std::set<std::string> offsets;
+  std::string word;
+  for (const auto& text : texts) {
+    std::istringstream words(text);
+    while (words >> word) {
+      if (word.starts_with("exe")) offsets.insert(offset_of(word));
+    }
+  }
+  const auto lines = lines_of_program(offsets);
+  std::vector<std::string> described;
+  for (const auto& text : texts) {
+    std::istringstream words(text);
+    words >> described.emplace_back();
+    while (words >> word) {
+      const auto offset = offset_of(word);
+      const auto name = word.starts_with("exe") ? lines.at(offset) : name_in_sqlite(offset);
+      if (!name.empty()) described.back() += " < " + name;
+    }
   }
   return described;
 }

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace flowfabric::disk {
 
-// From the text of a `site` event, in words: the kind of file, what was called of SQLite, and the program's
+// From the texts of `site` events, in words: the kind of file, what was called of SQLite, and the program's
 // functions with file and line as far as addr2line knows them.
-std::string describe_site(const std::string& text);
+std::vector<std::string> describe_sites(const std::vector<std::string>& texts);
 
 }  // namespace flowfabric::disk

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "flowfabric/engine.h"
 #include "store/sqlite/database.h"
@@ -42,6 +43,13 @@ void check_nothing_is_made_up(const std::vector<std::string>& ids, const Witness
   }
 }
 
+void check_nothing_is_lost_again(const std::vector<std::string>& ids, const Witness& witness) {
+  const std::set<std::string> there(ids.begin(), ids.end());
+  for (const auto& id : witness.stored()) {
+    EXPECT_TRUE(there.contains(id)) << id << ": it was on disk when the process began, and is lost again";
+  }
+}
+
 // Of several executions the last one that was asked for says how much there must be.
 std::size_t last_asked(const std::vector<std::string>& ids, const Witness& witness) {
   std::size_t last = 0;
@@ -57,6 +65,7 @@ void check_everything(const std::string& folder, Promise promise, const Witness&
   std::vector<std::string> ids;
   ASSERT_NO_FATAL_FAILURE(look_into(url, ids));
   check_nothing_is_made_up(ids, witness);
+  check_nothing_is_lost_again(ids, witness);
   if (promise == Promise::full) {
     e2e::check_acknowledged(url, witness.ledger());
   } else {
@@ -65,7 +74,32 @@ void check_everything(const std::string& folder, Promise promise, const Witness&
     e2e::check_acknowledged(url, before.ledger());
   }
   Connection connection(folder + "/a.db", Access::read_only);
-  e2e::check_nothing_is_half_there([&](const std::string& sql) { return connection.number(sql); });
+  const auto number = [&](const std::string& sql) { return connection.number(sql); };
+  e2e::expect_none(number, "SQLite finds it unsound",
+                   "select 1 from pragma_integrity_check where integrity_check<>'ok'");
+  e2e::check_nothing_is_half_there(number);
+}
+
+// In words. They are no failures of the running test: it tells what it makes of them.
+template <class Check>
+std::vector<std::string> failures_of(Check check) {
+  testing::TestPartResultArray results;
+  {
+    using Reporter = testing::ScopedFakeTestPartResultReporter;
+    const Reporter reporter(Reporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
+    try {
+      check();
+    } catch (const std::exception& thrown) {
+      ADD_FAILURE() << "thrown: " << thrown.what();
+    } catch (const store::StoreFailure& failure) {
+      ADD_FAILURE() << "thrown: " << failure.error.to_string();
+    }
+  }
+  std::vector<std::string> failures;
+  for (int i = 0; i < results.size(); ++i) {
+    if (!results.GetTestPartResult(i).passed()) failures.emplace_back(results.GetTestPartResult(i).message());
+  }
+  return failures;
 }
 
 }  // namespace
@@ -74,25 +108,16 @@ std::string url_of(const std::string& folder, Promise promise) {
   return "sqlite:" + folder + "/a.db" + (promise == Promise::normal ? "?synchronous=normal" : "");
 }
 
+std::set<std::string> executions_in(const std::string& folder, Promise promise) {
+  std::vector<std::string> ids;
+  failures_of([&] { look_into(url_of(folder, promise), ids); });
+  return {ids.begin(), ids.end()};
+}
+
 std::vector<std::string> check_state(const std::string& folder, Promise promise, const Witness& witness) {
-  testing::TestPartResultArray results;
-  {
-    // What goes wrong is counted, and told by whoever asked.
-    using Reporter = testing::ScopedFakeTestPartResultReporter;
-    const Reporter reporter(Reporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
-    try {
-      check_everything(folder, promise, witness);
-    } catch (const std::exception& thrown) {
-      ADD_FAILURE() << "thrown: " << thrown.what();
-    } catch (const store::StoreFailure& failure) {
-      ADD_FAILURE() << "thrown: " << failure.error.to_string();
-    }
-  }
   auto complaints = witness.complaints();
-  for (int i = 0; i < results.size(); ++i) {
-    if (!results.GetTestPartResult(i).passed())
-      complaints.emplace_back(results.GetTestPartResult(i).message());
-  }
+  std::ranges::move(failures_of([&] { check_everything(folder, promise, witness); }),
+                    std::back_inserter(complaints));
   return complaints;
 }
 

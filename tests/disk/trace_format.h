@@ -14,16 +14,18 @@ namespace flowfabric::disk {
 inline constexpr const char* kFolderVariable = "FF_DISK_FOLDER";
 inline constexpr const char* kTraceVariable = "FF_DISK_TRACE";
 // "CALL K N ERRNO HOW": N calls from the K-th on fail. CALL is one of kCallNames, "any", or a site of syncs.
+// HOW, of a sync: the cache may "keep" what was not written, or "drop" it; "alone" drops it, tells only the
+// one who asked, and takes its time to do so. Of a write: "half" of it is written first.
 inline constexpr const char* kFailVariable = "FF_DISK_FAIL";
-// The site whose syncs are left out.
+// The sites whose syncs are left out.
 inline constexpr const char* kSkipVariable = "FF_DISK_SKIP";
-// Set: writes keep what they replaced, as HOW=drop needs.
+// Set: writes keep what they replaced, as a dropped cache needs.
 inline constexpr const char* kKeepOldVariable = "FF_DISK_KEEP_OLD";
 
 // What can be made to fail.
-enum class Call : std::uint8_t { write, sync, truncate, rename, create };
-inline constexpr std::size_t kCalls = 5;
-inline constexpr const char* kCallNames[kCalls] = {"write", "sync", "truncate", "rename", "create"};
+enum class Call : std::uint8_t { write, sync, truncate, rename, create, unlink };
+inline constexpr std::size_t kCalls = 6;
+inline constexpr const char* kCallNames[kCalls] = {"write", "sync", "truncate", "rename", "create", "unlink"};
 
 enum class EventKind : std::uint8_t {
   start = 1,    // a process begins

@@ -68,7 +68,7 @@ class Run {
   }
 
  private:
-  bool keeps_old() const { return experiment_.failing.how == "drop"; }
+  bool keeps_old() const { return experiment_.failing.how == "drop" || experiment_.failing.how == "alone"; }
   // SQLite does not look at what a folder's sync says: only the states tell whether that matters.
   bool is_sync_of_file() const { return outcome_.what.starts_with("sync ") && outcome_.what.size() > 5; }
   void broken(const std::string& rule) { outcome_.broken_rules.push_back(rule); }
@@ -90,7 +90,7 @@ class Run {
   void work(int round, const Settings& settings, const std::string& when) {
     const auto child = start({.seed = experiment_.seed, .round = round, .is_short = true}, settings);
     const bool has_ended =
-        e2e::wait_until([&] { return child->has_hung_up(); }, milliseconds(15'000), milliseconds(1));
+        e2e::wait_until([&] { return child->has_hung_up(); }, milliseconds(60'000), milliseconds(1));
     if (has_ended)
       child->wait();
     else
@@ -175,6 +175,7 @@ Probe probe(bool is_restart, unsigned seed) {
     recording.settle();
   }
   for (std::size_t i = 0; i < kCalls; ++i) found.calls[i] = recording.trace().header().calls[i];
+  found.seen.add(recording.trace());
   bool is_last = false;
   std::size_t starts = 0;
   for (const auto& event : recording.trace().events()) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "disk/recording.h"
+#include "disk/rounds.h"
 
 namespace flowfabric::disk {
 
@@ -34,6 +35,7 @@ Outcome run(const Experiment& experiment);
 struct Probe {
   std::uint64_t calls[kCalls]{};
   std::map<std::string, std::uint64_t> syncs_of_site;
+  Seen seen;
 };
 Probe probe(bool is_restart, unsigned seed);
 

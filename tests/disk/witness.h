@@ -25,6 +25,9 @@ class Witness {
   // What contradicts itself: an execution that was handed out twice, say.
   const std::vector<std::string>& complaints() const { return complaints_; }
   const Trace& trace() const { return trace_; }
+  // Executions that were on disk for certain before.
+  void must_have(std::set<std::string> stored) { stored_ = std::move(stored); }
+  const std::set<std::string>& stored() const { return stored_; }
 
  private:
   const Trace& trace_;
@@ -33,6 +36,7 @@ class Witness {
   std::map<std::string, std::size_t> asked_;
   std::set<std::string> refused_;
   std::vector<std::string> complaints_;
+  std::set<std::string> stored_;
 };
 
 }  // namespace flowfabric::disk

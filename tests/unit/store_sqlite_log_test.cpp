@@ -1,7 +1,10 @@
 // The log that is written in large pieces holds what SQLite has announced, and nothing gets lost in between.
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "store/sqlite/database.h"
+#include "store/sqlite/log_writer.h"
 #include "support/temporary_folder.h"
 
 namespace flowfabric::store::sqlite {
@@ -66,6 +69,37 @@ TEST_F(GatheredLog, ACopyOfTheFilesHoldsWhatWasCommitted) {
   }
   Connection copy(folder_.file("copy.db"), Access::read_write);
   EXPECT_EQ(copy.number(kSum), 150'000);
+}
+
+// It would rest on pages that are lost, although its own are on disk.
+TEST_F(GatheredLog, NoCommitSucceedsBesideASyncThatFails) {
+  using namespace std::chrono_literals;
+  LogSyncs syncs;
+  auto connection = open();
+  connection.run("create table t (a integer primary key)");
+  connection.share_log_syncs(syncs);
+  connection.sync_commits(true);
+  connection.run("insert into t values (1)");
+  std::promise<void> has_begun;
+  std::promise<void> may_fail;
+  const auto other = std::async(std::launch::async, [&] {
+    return syncs.run([&] {
+      has_begun.set_value();
+      may_fail.get_future().wait();
+      return SQLITE_IOERR_FSYNC;
+    });
+  });
+  has_begun.get_future().wait();
+  auto commit = std::async(std::launch::async, [&] { connection.run("insert into t values (2)"); });
+  EXPECT_EQ(commit.wait_for(50ms), std::future_status::timeout) << "it does not wait for the other sync";
+  may_fail.set_value();
+  other.wait();
+  try {
+    commit.get();
+    FAIL() << "it says that it is on disk";
+  } catch (const StoreFailure& failure) {
+    EXPECT_EQ(failure.retry, Retry::after_restart);
+  }
 }
 
 }  // namespace

@@ -154,7 +154,15 @@ void Connection::run(const std::string& sql) {
 }
 
 void Connection::sync_commits(bool full) {
-  if (sync_log(connection_, full)) return;
+  require_log(sync_log(connection_, full));
+}
+
+void Connection::share_log_syncs(LogSyncs& syncs) {
+  require_log(share_syncs(connection_, syncs));
+}
+
+void Connection::require_log(bool has_log) const {
+  if (has_log) return;
   throw StoreFailure{{ErrorCode::transport, path_ + ": no write-ahead log can be kept",
                       "The file system cannot share memory between connections. Use a local one."}};
 }

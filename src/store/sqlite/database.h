@@ -13,6 +13,8 @@
 
 namespace flowfabric::store::sqlite {
 
+class LogSyncs;
+
 // The error for a result code, naming the file and the remedy.
 Error explain(int code, const std::string& path, const std::string& message);
 // Of the last call on a connection, with what may be done about it.
@@ -74,6 +76,8 @@ class Connection {
   bool in_transaction() const { return sqlite3_get_autocommit(connection_) == 0; }
   // Whether a commit is on disk before anybody can see it.
   void sync_commits(bool full);
+  // Syncs its log in turn with others, who share this. It must outlive the connection.
+  void share_log_syncs(LogSyncs& syncs);
   // Pages in the write-ahead log after the last commit of this connection.
   int wal_pages() const { return wal_pages_; }
   // Moves the log's pages into the database, so that the log can start over. Says whether all were moved.
@@ -85,6 +89,8 @@ class Connection {
   bool checkpoint(Checkpoint how);
 
  private:
+  void require_log(bool has_log) const;
+
   std::string path_;
   sqlite3* connection_{nullptr};
   int wal_pages_{0};

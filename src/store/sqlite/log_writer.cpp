@@ -18,6 +18,7 @@ struct LogFile : sqlite3_file {
   std::string gathered;
   bool syncs;
   bool begins_anew;  // its header was written, and not yet synced
+  LogSyncs* shared;  // with other connections; or null
 };
 
 // The default VFS aligns its file to eight bytes.
@@ -81,7 +82,8 @@ int sync(sqlite3_file* file, int flags) {
   return after_writing(file, [&](auto* real, auto* methods) {
     auto& log = log_of(file);
     if (!log.syncs && !log.begins_anew) return SQLITE_OK;
-    const int code = methods->xSync(real, flags);
+    const auto sync_it = [&] { return methods->xSync(real, flags); };
+    const int code = log.shared ? log.shared->run(sync_it) : sync_it();
     if (code == SQLITE_OK) log.begins_anew = false;
     return code;
   });
@@ -159,14 +161,25 @@ sqlite3_vfs* register_vfs() {
   return &gathering;
 }
 
+// Null: the connection has no such log.
+LogFile* log_of_connection(sqlite3* connection) {
+  sqlite3_file* log = nullptr;
+  sqlite3_file_control(connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  return log && log->pMethods == &kMethods ? &log_of(log) : nullptr;
+}
+
 }  // namespace
 
 bool sync_log(sqlite3* connection, bool syncs) {
-  sqlite3_file* log = nullptr;
-  sqlite3_file_control(connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
-  if (!log || log->pMethods != &kMethods) return false;
-  log_of(log).syncs = syncs;
-  return true;
+  auto* const log = log_of_connection(connection);
+  if (log) log->syncs = syncs;
+  return log != nullptr;
+}
+
+bool share_syncs(sqlite3* connection, LogSyncs& syncs) {
+  auto* const log = log_of_connection(connection);
+  if (log) log->shared = &syncs;
+  return log != nullptr;
 }
 
 const char* log_gathering_vfs() {

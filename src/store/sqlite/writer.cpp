@@ -32,7 +32,10 @@ Writer::Writer(const std::string& path, Durability durability, std::shared_ptr<D
       position_(redo_position(connection_).value()),
       wal_(path),
       beside_(path, Access::read_write),
-      next_checkpoint_pages_(sizes().checkpoint_pages) {}
+      next_checkpoint_pages_(sizes().checkpoint_pages) {
+  connection_.share_log_syncs(log_syncs_);
+  beside_.share_log_syncs(log_syncs_);
+}
 
 EventNumbers Writer::last_events() {
   EventNumbers last{};
@@ -100,15 +103,22 @@ bool Writer::empty_log() {
 
 void Writer::sync() {
   std::lock_guard lock(log_mutex_);
-  watched([&] { wal_.sync(); });
+  watched([&] {
+    const int code = log_syncs_.run([&] {
+      wal_.sync();
+      return SQLITE_OK;
+    });
+    if (code != SQLITE_OK) throw failed_for_good(connection_.path(), "another sync of its log has failed");
+  });
 }
 
 // ---- transactions ----
 
 // `write` says whether to commit.
 template <class Write>
-bool Writer::in_transaction(Write write) {
+bool Writer::in_transaction(bool is_synced, Write write) {
   keep_log_bounded();
+  connection_.sync_commits(is_synced);  // a checkpoint has turned it on
   bool committed = false;
   watched([&] {
     statement("begin immediate").run();
@@ -122,8 +132,6 @@ bool Writer::in_transaction(Write write) {
       throw;
     }
   });
-  // A sync on another thread may have failed meanwhile, and have taken away what this commit rests on.
-  if (!health_->is_well()) throw failed_for_good(connection_.path(), "another sync of its log has failed");
   return committed;
 }
 
@@ -134,8 +142,7 @@ void Writer::set_applied(std::uint64_t number) {
 }
 
 void Writer::write(const Worked& batch) {
-  connection_.sync_commits(durability_ == Durability::full);
-  in_transaction([&] {
+  in_transaction(durability_ == Durability::full, [&] {
     write_alone(*batch.unit, batch.last_events);
     set_applied(batch.number);
     return true;
@@ -143,8 +150,7 @@ void Writer::write(const Worked& batch) {
 }
 
 bool Writer::write_logged(std::span<const Worked> batches, const std::function<bool()>& may_commit) {
-  connection_.sync_commits(false);
-  return in_transaction([&] {
+  return in_transaction(false, [&] {
     write_all(batches);
     set_applied(batches.back().number);
     return may_commit();

@@ -11,6 +11,7 @@
 
 #include "store/sqlite/change_statements.h"
 #include "store/sqlite/disk_health.h"
+#include "store/sqlite/log_writer.h"
 #include "store/sqlite/redo/replay.h"
 #include "store/sqlite/wal_file.h"
 #include "store/store.h"
@@ -85,7 +86,7 @@ class Writer {
   template <class Call>
   void watched(Call call);
   template <class Write>
-  bool in_transaction(Write write);
+  bool in_transaction(bool is_synced, Write write);
   void write_all(std::span<const Worked> batches);
   void write_alone(const core::Unit& unit, const EventNumbers& last_events);
   template <class Record>
@@ -101,6 +102,7 @@ class Writer {
 
   const Durability durability_;
   const std::shared_ptr<DiskHealth> health_;
+  LogSyncs log_syncs_;
   Connection connection_;
   RedoPosition position_;
   const WalFile wal_;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
 #include <vector>
 
 #include "disk/recorder/real_calls.h"
@@ -22,8 +23,16 @@ void Recorder::read_failing() {
                   how) != 5)
     give_up("FF_DISK_FAIL is not to be understood");
   failing_.call = call;
-  failing_.drops_cache = std::strcmp(how, "drop") == 0;
+  failing_.tells_one = std::strcmp(how, "alone") == 0;
+  failing_.drops_cache = std::strcmp(how, "drop") == 0 || failing_.tells_one;
   failing_.writes_half = std::strcmp(how, "half") == 0;
+}
+
+void Recorder::read_skipped() {
+  const char* const text = std::getenv(kSkipVariable);
+  if (text == nullptr) return;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) skipped_sites_.insert(std::stoull(word, nullptr, 16));
 }
 
 Recorder::Verdict Recorder::judge(Call call, const std::string& name, std::uint64_t site) {

@@ -19,6 +19,8 @@ namespace flowfabric::disk {
 
 namespace {
 
+constexpr useconds_t kBeforeOneIsTold = 3000;
+
 class Lock {
  public:
   explicit Lock(pthread_mutex_t& mutex) : mutex_(mutex) { pthread_mutex_lock(&mutex_); }
@@ -52,7 +54,7 @@ Recorder::Recorder() {
   trace_.open(trace);
   folder_ = folder;
   keeps_old_ = std::getenv(kKeepOldVariable) != nullptr;
-  if (const char* site = std::getenv(kSkipVariable)) skipped_site_ = std::strtoull(site, nullptr, 16);
+  read_skipped();
   read_failing();
   if (!remember_names()) note_what_is_there("");
   trace_.add(EventKind::start, 0, {});
@@ -246,7 +248,7 @@ int Recorder::sync(int descriptor) {
   const auto nap = static_cast<useconds_t>(120 + (naps_++ * 7919) % 300);
   pthread_mutex_unlock(&mutex_);
   const auto site = site_of_caller(kind_of_file(entry.name, entry.file == 0));
-  if (site.number == skipped_site_) {
+  if (skipped_sites_.contains(site.number)) {
     usleep(nap);
     Lock lock(mutex_);
     trace_.add(EventKind::skipped, entry.file, {}, site.number);
@@ -261,23 +263,30 @@ int Recorder::sync(int descriptor) {
     begin = trace_.add(EventKind::sync_begin, entry.file, entry.file == 0 ? entry.name : "", site.number);
   }
   usleep(nap);  // others may write meanwhile, as they may with a real disk
+  if (!finish_sync(descriptor, entry, begin, fails)) return 0;
+  if (failing_.tells_one) usleep(kBeforeOneIsTold);
+  return fail();
+}
+
+bool Recorder::finish_sync(int descriptor, const Descriptor& entry, std::uint64_t begin, bool fails) {
   Lock lock(mutex_);
   // Linux tells once through every open descriptor of a file that one of its pages could not be written.
-  const bool is_new = fails;
+  const bool is_new = fails && !failing_.tells_one;
   fails = fails || failed_syncs_[entry.file] != entry.failures_told;
   trace_.add(fails ? EventKind::sync_failed : EventKind::sync_end, entry.file,
              entry.file == 0 ? entry.name : "", begin);
-  if (!fails) return 0;
+  if (!fails) return false;
   if (is_new) ++failed_syncs_[entry.file];
   if (const auto own = descriptors_.find(descriptor); own != descriptors_.end())
     own->second.failures_told = failed_syncs_[entry.file];
   if (failing_.drops_cache && entry.file != 0) drop_cache_of(entry.file, descriptor, begin);
-  return fail();
+  return true;
 }
 
 int Recorder::remove(int folder, const char* path, const std::string& name, bool is_folder) {
   Lock lock(mutex_);
   const auto file = files_.find(name);
+  if (!is_folder && file != files_.end() && judge(Call::unlink, name) != Verdict::pass) return fail();
   const auto kind = is_folder ? EventKind::remove_folder : EventKind::unlink;
   auto& event = trace_.begin(kind, file == files_.end() ? 0 : file->second, name);
   const auto code = static_cast<int>(really(SYS_unlinkat, folder, path, is_folder ? AT_REMOVEDIR : 0));

@@ -52,12 +52,14 @@ class Recorder {
     unsigned long long count{0};
     int reason{0};
     bool drops_cache{false};
+    bool tells_one{false};
     bool writes_half{false};
   };
   enum class Verdict { pass, half, fail };
 
   Recorder();
   void read_failing();
+  void read_skipped();
   bool remember_names();
   void note_what_is_there(const std::string& name);
   Verdict judge(Call call, const std::string& name, std::uint64_t site = 0);
@@ -65,6 +67,8 @@ class Recorder {
   std::uint32_t file_of(const std::string& name);
   void enter(int descriptor, Descriptor entry);
   void note_site(const Site& site);
+  // Says whether it has failed.
+  bool finish_sync(int descriptor, const Descriptor& entry, std::uint64_t begin, bool fails);
   void drop_cache_of(std::uint32_t file, int descriptor, std::uint64_t failed_begin);
   ssize_t write_bytes(int descriptor, const Descriptor& entry, std::string_view bytes,
                       std::optional<off_t> at);
@@ -74,7 +78,7 @@ class Recorder {
   std::string folder_;  // empty: nothing is watched
   TraceWriter trace_;
   Failing failing_;
-  std::uint64_t skipped_site_{0};
+  std::set<std::uint64_t> skipped_sites_;
   bool keeps_old_{false};
   unsigned long long judged_{0};
   unsigned long long judged_of_all_{0};
