@@ -36,18 +36,31 @@ bool is_own(const std::string& origin, const http::Request& head) {
   return scheme_end != origin.npos && host && lower_case(origin.substr(scheme_end + 3)) == lower_case(*host);
 }
 
-// Somebody follows a link: the page that has it sees nothing of the answer.
+// Somebody follows a link, and the page that has it sees nothing of the answer. Of frames and objects a page
+// would see whether there is anything to show, and whether it is an error.
 bool is_navigation(const http::Request& head) {
-  const auto* mode = head.header("sec-fetch-mode");
-  return head.method == "GET" && mode && *mode == "navigate";
+  const auto says = [&](std::string_view name, std::string_view value) {
+    const auto* given = head.header(name);
+    return given && *given == value;
+  };
+  return head.method == "GET" && says("sec-fetch-mode", "navigate") && says("sec-fetch-dest", "document");
+}
+
+// The answer may be empty (204) or a download. A window then stays as it was, which the page that opened it
+// sees.
+bool may_leave_window_empty(const http::Request& head) {
+  return head.path.ends_with("/wait") || head.path.ends_with("/result");
+}
+
+bool says_foreign_site(const http::Request& head) {
+  const auto* site = head.header("sec-fetch-site");
+  return site && (*site == "cross-site" || *site == "same-site");
 }
 
 bool comes_from_elsewhere(const http::Request& head, const std::vector<std::string>& origins) {
   const auto* origin = head.header("origin");
   if (origin) return !is_own(*origin, head) && !is_listed(origins, *origin);
-  const auto* site = head.header("sec-fetch-site");
-  const bool is_foreign = site && (*site == "cross-site" || *site == "same-site");
-  return is_foreign && !is_navigation(head);
+  return says_foreign_site(head) && (!is_navigation(head) || may_leave_window_empty(head));
 }
 
 }  // namespace
@@ -74,6 +87,11 @@ bool Token::is_in(const http::Request& head) const {
 
 bool is_listed(const std::vector<std::string>& origins, const std::string& origin) {
   return std::ranges::any_of(origins, [&](const auto& listed) { return listed == "*" || listed == origin; });
+}
+
+bool is_sent_across_origins(const http::Request& head, const std::vector<std::string>& origins) {
+  const auto* origin = head.header("origin");
+  return says_foreign_site(head) && !(origin && is_listed(origins, *origin));
 }
 
 bool is_loopback_host(std::string_view host) {

@@ -44,6 +44,10 @@ struct PageRules {
 };
 std::optional<std::string> refuse_foreign_page(const http::Request& head, const PageRules& rules);
 
+// The browser itself says that the page is of another origin, which is not listed. Unlike `origin`, that is
+// so behind a proxy, too, which may have changed the `host`.
+bool is_sent_across_origins(const http::Request& head, const std::vector<std::string>& origins);
+
 // A name or address of this machine, as it stands in a `host` header, with or without a port.
 bool is_loopback_host(std::string_view host);
 

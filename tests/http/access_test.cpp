@@ -5,6 +5,9 @@ namespace flowfabric::tests {
 namespace {
 
 constexpr const char* kToken = "a-secret-token-of-the-server";
+// Of somebody who follows a link on the page of a stranger.
+const std::vector<http::Header> kLink{
+    {"sec-fetch-site", "cross-site"}, {"sec-fetch-mode", "navigate"}, {"sec-fetch-dest", "document"}};
 
 class HttpAccess : public HttpTest {
  protected:
@@ -25,6 +28,8 @@ TEST_P(HttpAccess, PagesOfStrangersGetNothing) {
       {{"sec-fetch-site", "cross-site"}},
       {{"sec-fetch-site", "same-site"}, {"sec-fetch-mode", "no-cors"}},
       {{"origin", "https://evil.example"}, {"sec-fetch-site", "cross-site"}, {"sec-fetch-mode", "navigate"}},
+      {{"sec-fetch-site", "cross-site"}, {"sec-fetch-mode", "navigate"}, {"sec-fetch-dest", "object"}},
+      {{"sec-fetch-site", "same-site"}, {"sec-fetch-mode", "navigate"}, {"sec-fetch-dest", "iframe"}},
   };
   for (const auto& headers : strangers) {
     for (const auto* method : {"GET", "POST", "DELETE"}) {
@@ -42,13 +47,20 @@ TEST_P(HttpAccess, ItsOwnPagesAndProgramsGetEverything) {
   EXPECT_EQ(with({}).status, 200);
   EXPECT_EQ(with({{"origin", own_origin()}, {"sec-fetch-site", "same-origin"}}).status, 200);
   EXPECT_EQ(with({{"sec-fetch-site", "none"}, {"sec-fetch-mode", "navigate"}}).status, 200);
-  EXPECT_EQ(with({{"sec-fetch-site", "cross-site"}, {"sec-fetch-mode", "navigate"}}).status, 200)
-      << "somebody follows a link";
-  EXPECT_EQ(with({{"sec-fetch-site", "cross-site"}, {"sec-fetch-mode", "navigate"}}, "POST",
-                 "/v1/lanes/default/disable")
-                .status,
-            403)
-      << "a form";
+  EXPECT_EQ(with(kLink).status, 200) << "somebody follows a link";
+  EXPECT_EQ(with(kLink, "POST", "/v1/lanes/default/disable").status, 403) << "a form";
+}
+
+// A window that a page opens stays empty when there is nothing to show, and when it is a download: the page
+// sees that.
+TEST_P(HttpAccess, LinksOfStrangersDoNotLeadWhereAWindowMayStayEmpty) {
+  const auto path = "/v1/executions/" + submitted();
+  const std::vector<http::Header> own_link{{"sec-fetch-site", "none"}, {"sec-fetch-mode", "navigate"}};
+  EXPECT_EQ(with(own_link, "GET", path + "/wait").status, 204);
+  EXPECT_EQ(with(own_link, "GET", path + "/result").status, 404);
+  EXPECT_EQ(with(kLink, "GET", path).status, 200);
+  EXPECT_EQ(with(kLink, "GET", path + "/wait").status, 403);
+  EXPECT_EQ(with(kLink, "GET", path + "/result").status, 403);
 }
 
 TEST_P(HttpAccess, PagesThatAreListedGetEverything) {
@@ -200,6 +212,18 @@ TEST_P(HttpOutsiders, MayNotTryAsOftenAsTheyLike) {
                                 .headers = {json_type(), {"authorization", std::string("Bearer ") + kToken}},
                                 .body = signal(to, "approve")});
   EXPECT_EQ(with_token.status, 200) << "who has the server's token may";
+}
+
+TEST_P(HttpOutsiders, HaveTheirTriesForThemselves) {
+  const auto to = suspended_behind_a_token(5);
+  const auto from_page = [&](const char* origin, const char* site) {
+    return send({.method = "POST",
+                 .path = to.path("/signal"),
+                 .headers = {json_type(), {"origin", origin}, {"sec-fetch-site", site}},
+                 .body = signal(to, "approve")});
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(from_page("https://evil.example", "cross-site").status, 401);
+  EXPECT_EQ(from_page("https://approve.example", "same-origin").status, 200) << "behind a proxy";
 }
 
 TEST_P(HttpOutsiders, CanBeShutOut) {
