@@ -109,8 +109,8 @@ class World {
     const auto [client, server] = ends;
     http::Connection::Socket socket(asio::make_strand(io_));
     socket.assign(asio::ip::tcp::v4(), server);
-    auto connection =
-        std::make_shared<http::Connection>(edge_, std::move(socket), http::plain_transport(server), "fuzz");
+    auto connection = std::make_shared<http::Connection>(
+        edge_, std::move(socket), http::plain_transport(server), "fuzz", edge_.enter("fuzz", true), false);
     require(edge_.add(connection), "the server is open");
     connection->start();
     connection.reset();
@@ -258,7 +258,7 @@ void check(const Answer& answer) {
   require(answer.status >= 200 && answer.status < 500, "no input makes the server say that it is at fault");
   require(answer.has_request_id || answer.status == 200, "an answer carries the id of its request");
   if (answer.content_type != "application/json" || answer.body.empty()) return;
-  require(api::is_json(answer.body), "what is said to be JSON is JSON");
+  require(api::Json::is_valid(answer.body), "what is said to be JSON is JSON");
   if (answer.status < 400) return;
   text_of(answer.body, "error");
   text_of(answer.body, "code");

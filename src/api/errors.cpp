@@ -52,6 +52,11 @@ std::string with_detail(std::string_view name, const std::string& detail) {
 
 std::string error_text(const Error& error) {
   const auto& info = error_info(error.code);
+  if (is_failure(error)) {
+    if (error.code == ErrorCode::unavailable) return "backend op unavailable";
+    if (info.kind == ErrorKind::contention) return fmt::format("{}: {}", info.http_kind, variant(error));
+    return std::string(info.name);
+  }
   switch (info.kind) {
     case ErrorKind::not_found:
       return fmt::format("not found: {}", entity(error.code));
@@ -68,10 +73,6 @@ std::string error_text(const Error& error) {
     case ErrorKind::state:
       return fmt::format("{}: {}", info.http_kind, variant(error));
     case ErrorKind::unavailable:
-      if (error.code == ErrorCode::unavailable) {
-        return with_detail("backend op unavailable", error.detail);
-      }
-      break;
     case ErrorKind::bug:
     case ErrorKind::transport:
     case ErrorKind::resource_exhausted:
@@ -84,6 +85,10 @@ std::string error_text(const Error& error) {
 Refusal unauthorized() {
   return {401, "unauthorized", "unauthorized",
           "Send the server's token in the header `authorization: Bearer <token>`."};
+}
+
+bool is_failure(const Error& error) {
+  return error_info(error.code).http_status >= 500;
 }
 
 int status_of(const Error& error) {
@@ -105,7 +110,8 @@ namespace {
 
 // What to do; and what it is about, where the text does not say it.
 std::string advice(const Error& error, const std::string& text) {
-  if (error.detail.empty() || text.find(error.detail) != std::string::npos) return error.advice;
+  const bool has_detail = !is_failure(error) && !error.detail.empty();
+  if (!has_detail || text.find(error.detail) != std::string::npos) return error.advice;
   if (error.advice.empty()) return error.detail;
   return fmt::format("{} ({})", error.advice, error.detail);
 }

@@ -13,7 +13,8 @@ namespace flowfabric::api {
 // `execution_not_terminal` → `ExecutionNotTerminal`
 std::string to_camel_case(std::string_view code);
 
-// The text of the key `error`.
+// The text of the key `error`. Of a failure of the server (5xx) it has no detail: that may be what a library
+// said, with names of hosts and files; it is for the log.
 std::string error_text(const Error& error);
 
 // The whole body. With a status, as reports of a batch carry it.
@@ -22,6 +23,9 @@ std::string error_body(const Refusal& refusal, std::string_view request_id, bool
 
 // Of everybody who needs the server's token and has not sent it.
 Refusal unauthorized();
+
+// It is the server's fault: an answer of 5xx.
+bool is_failure(const Error& error);
 
 // The answer to it over HTTP.
 int status_of(const Error& error);

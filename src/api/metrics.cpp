@@ -34,6 +34,11 @@ void Metrics::count_request(std::string_view method, std::string_view route, int
   entry.seconds.observe(seconds);
 }
 
+void Metrics::count_refusal(std::string_view reason) {
+  std::lock_guard lock(mutex_);
+  ++refusals_[std::string(reason)];
+}
+
 void append_family(std::string& out, std::string_view name, std::string_view type, std::string_view help) {
   fmt::format_to(std::back_inserter(out), "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
@@ -76,6 +81,11 @@ std::string Metrics::text() const {
   append_family(out, "ff_http_requests_total", "counter", "Requests answered.");
   for (const auto& [labels, entry] : requests_) {
     append_series(out, "ff_http_requests_total", labels, entry.total);
+  }
+  append_family(out, "ff_http_refusals_total", "counter",
+                "Connections and requests that were refused before a route was asked.");
+  for (const auto& [reason, count] : refusals_) {
+    append_series(out, "ff_http_refusals_total", label("reason", reason), count);
   }
   append_family(out, "ff_http_request_duration_seconds", "histogram", "How long answers took.");
   for (const auto& [labels, entry] : requests_) {

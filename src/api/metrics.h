@@ -17,6 +17,8 @@ std::string_view shown_method(std::string_view method);
 class Metrics {
  public:
   void count_request(std::string_view method, std::string_view route, int status, double seconds);
+  // Of a connection or a request that the edge refused.
+  void count_refusal(std::string_view reason);
 
   // What was counted here, in the text format.
   std::string text() const;
@@ -28,6 +30,7 @@ class Metrics {
   };
   mutable std::mutex mutex_;
   std::map<std::string, Requests> requests_;  // by its labels
+  std::map<std::string, std::uint64_t, std::less<>> refusals_;
 };
 
 // One family in the text format: its help and type, then a line per series.

@@ -86,6 +86,11 @@ void Tracer::stop(std::chrono::milliseconds grace) {
   if (thread_.joinable()) thread_.join();
 }
 
+void Tracer::must_end_by(std::chrono::steady_clock::time_point until) {
+  std::lock_guard lock(mutex_);
+  until_ = std::min(until_, until);
+}
+
 TracerStats Tracer::stats() const {
   std::lock_guard lock(mutex_);
   return {.exported = exported_, .dropped = dropped_, .queued = queue_.size()};
@@ -96,10 +101,9 @@ bool Tracer::is_over() {
   return stopping_ && std::chrono::steady_clock::now() >= until_;
 }
 
-// Who stops does not wait for an answer longer than there is time.
+// Nobody waits for an answer longer than there is time.
 std::chrono::milliseconds Tracer::patience() {
   std::lock_guard lock(mutex_);
-  if (!stopping_) return options_.timeout;
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(until_ - std::chrono::steady_clock::now());
   return std::clamp(left, std::chrono::milliseconds(1), options_.timeout);

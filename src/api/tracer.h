@@ -44,6 +44,8 @@ class Tracer {
 
   // Sends what is there, as far as `grace` allows; what is left is dropped.
   void stop(std::chrono::milliseconds grace);
+  // Announces a stop: nothing that it sends from now on lasts longer.
+  void must_end_by(std::chrono::steady_clock::time_point until);
 
   TracerStats stats() const;
 

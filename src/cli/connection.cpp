@@ -1,5 +1,7 @@
 #include "cli/connection.h"
 
+#include <fmt/core.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +11,7 @@
 #include "api/router.h"
 #include "cli/open_engine.h"
 #include "http/client.h"
+#include "model/text.h"
 #include "store/url.h"
 
 namespace flowfabric::cli {
@@ -65,9 +68,15 @@ Result<std::unique_ptr<Connection>> connect(const ConnectionOptions& options) {
 
 // ---- an engine in this process ----------------------------------------------------------------------------
 
+// An answer does not say why the store has failed; here the operator is at the terminal.
+void tell_cause(const std::string& text) {
+  fmt::print(stderr, "flowfabric: {}\n", one_line(text));
+}
+
 class DirectConnection : public Connection {
  public:
-  explicit DirectConnection(Engine engine) : engine_(std::move(engine)), api_(engine_, {.read_threads = 2}) {}
+  explicit DirectConnection(Engine engine)
+      : engine_(std::move(engine)), api_(engine_, {.read_threads = 2, .failure_log = tell_cause}) {}
   // What is still on its way must not find the routes gone.
   ~DirectConnection() override { engine_.stop(std::chrono::seconds(5)); }
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "api/json.h"
+#include "model/text.h"
 
 namespace flowfabric::cli {
 
@@ -44,7 +45,7 @@ void fail(const Error& error) {
 int tell(const Failure& failure, bool as_json) {
   if (as_json) fmt::print("{}\n", failure.to_json());
   std::fflush(stdout);
-  fmt::print(stderr, "flowfabric: {}\n", failure.to_string());
+  fmt::print(stderr, "flowfabric: {}\n", one_line(failure.to_string()));
   return failure.exit_code;
 }
 

@@ -10,12 +10,13 @@
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "flowfabric/version.h"
+#include "model/text.h"
 #include "store/store.h"
 
 namespace flowfabric::cli {
 
 int report(const Error& error) {
-  fmt::print(stderr, "flowfabric: {}\n", error.to_string());
+  fmt::print(stderr, "flowfabric: {}\n", one_line(error.to_string()));
   return kRefused;
 }
 

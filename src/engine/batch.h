@@ -28,9 +28,18 @@ struct BatchEffects {
   std::vector<EndedAttempt> ended_attempts;  // if somebody wants to know
 };
 
+// Why a call is not served. A store that was opened and does not let itself be used any more (another
+// password, missing rights) is not the fault of the caller, as an input would be.
+inline Error told_to_caller(const store::StoreFailure& failure) {
+  auto told = failure.error;
+  if (told.code == ErrorCode::invalid_input && failure.retry == store::Retry::never)
+    told.code = ErrorCode::unavailable;
+  return told;
+}
+
 struct BatchResult {
   void fail(const store::StoreFailure& why) {
-    failure = why.error;
+    failure = told_to_caller(why);
     retry = why.retry;
   }
 

@@ -318,7 +318,8 @@ EngineStats Committer::stats() const {
     std::lock_guard lock(figures_mutex_);
     stats = figures_;
     const bool is_recent = std::chrono::steady_clock::now() - trouble_at_ < kTroubleLasts;
-    if (trouble_ && is_recent) stats.store_trouble = trouble_->to_string();
+    // Without the store's own words, which may name hosts and files: anybody may ask for it (/readyz).
+    if (trouble_ && is_recent) stats.store_trouble = trouble_->advice;
   }
   std::lock_guard lock(mutex_);
   stats.queued = queue_.size();

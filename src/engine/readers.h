@@ -85,7 +85,11 @@ class Readers {
         }
         const bool waits = failure.retry == store::Retry::now ||
                            (failure.retry == store::Retry::when_back && store_.waits_when_away());
-        if (!waits || std::chrono::steady_clock::now() >= until) return std::unexpected(failure.error);
+        if (!waits || std::chrono::steady_clock::now() >= until)
+          return std::unexpected(told_to_caller(failure));
+      } catch (const std::exception& thrown) {
+        // As a batch does (`succeeds`): nothing that is thrown may leave a thread, and end the process.
+        return fail_with(ErrorCode::unavailable, thrown.what(), "The engine could not read this. Repeat it.");
       }
       std::this_thread::sleep_for(backoff.next());
     }

@@ -8,7 +8,9 @@ namespace flowfabric::http {
 namespace {
 
 constexpr std::size_t kMaxLine = 4u << 10;  // a chunk's size with its extensions, or one trailer
-constexpr std::size_t kMaxTrailers = 32u << 10;
+// Bytes around chunks (sizes, extensions, trailers) may be so many, and as many again as the chunks hold.
+// Otherwise a body could be sent for ever without becoming longer.
+constexpr std::uint64_t kFreeOverhead = 16u << 10;
 
 bool has_control_character(std::string_view text) {
   return std::ranges::any_of(text, [](char c) {
@@ -56,6 +58,7 @@ bool BodyReader::step(std::string_view& bytes, std::string& content) {
   std::string_view line;
   switch (next_) {
     case Next::bytes:
+      make_room(bytes.size(), content);
       if (!copy(bytes, content)) return false;
       next_ = Next::nothing;
       return true;
@@ -78,9 +81,7 @@ bool BodyReader::step(std::string_view& bytes, std::string& content) {
     case Next::trailer:
       // Trailers are not headers: what they say could have been refused at the head.
       if (!take_line(bytes, line)) return false;
-      trailer_bytes_ += line.size();
       if (line.empty()) next_ = Next::nothing;
-      if (trailer_bytes_ > kMaxTrailers) next_ = Next::malformed;
       return true;
     case Next::nothing:
     case Next::malformed:
@@ -89,12 +90,21 @@ bool BodyReader::step(std::string_view& bytes, std::string& content) {
   return false;
 }
 
+// A string that grows by itself may take twice what the body needs.
+void BodyReader::make_room(std::size_t more, std::string& content) const {
+  const auto all = content.size() + left_;
+  const auto needed = std::min<std::uint64_t>(content.size() + more, all);
+  if (needed > content.capacity())
+    content.reserve(std::min<std::uint64_t>(std::max<std::uint64_t>(needed, 2 * content.capacity()), all));
+}
+
 // True: nothing is left of it.
 bool BodyReader::copy(std::string_view& bytes, std::string& content) {
   const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(left_, bytes.size()));
   content.append(bytes.substr(0, count));
   bytes.remove_prefix(count);
   left_ -= count;
+  content_ += count;
   return left_ == 0;
 }
 
@@ -121,7 +131,9 @@ bool BodyReader::take_line(std::string_view& bytes, std::string_view& line) {
   }
   line.remove_suffix(1);
   bytes.remove_prefix(line_feed + 1);
-  return true;
+  overhead_ += line_feed + 1;
+  if (overhead_ > kFreeOverhead + content_) next_ = Next::malformed;
+  return !is_malformed();
 }
 
 void BodyReader::begin_chunk(std::string_view line) {

@@ -27,14 +27,16 @@ class BodyReader {
   enum class Next { bytes, everything, chunk_size, chunk_bytes, chunk_end, trailer, nothing, malformed };
 
   bool step(std::string_view& bytes, std::string& content);
+  void make_room(std::size_t more, std::string& content) const;
   bool copy(std::string_view& bytes, std::string& content);
   bool begins_with(std::string_view bytes, bool (*is_right)(char));
   bool take_line(std::string_view& bytes, std::string_view& line);
   void begin_chunk(std::string_view line);
 
   Next next_;
-  std::uint64_t left_{0};         // of the body, or of the chunk
-  std::size_t trailer_bytes_{0};  // so far
+  std::uint64_t left_{0};      // of the body, or of the chunk
+  std::uint64_t content_{0};   // bytes of chunks so far
+  std::uint64_t overhead_{0};  // bytes around them so far: sizes, extensions, ends of lines, trailers
 };
 
 }  // namespace flowfabric::http

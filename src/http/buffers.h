@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "http/message.h"
+
 namespace flowfabric::http {
 
 class Inbox {
@@ -25,7 +27,11 @@ class Inbox {
     taken_ += count;
     if (empty()) clear();
   }
-  void clear() { bytes_ = std::string{}, taken_ = 0; }
+  void clear() {
+    free_text(bytes_);
+    taken_ = 0;
+  }
+  std::size_t capacity() const { return bytes_.capacity(); }
 
  private:
   std::string bytes_;

@@ -17,7 +17,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kStepsAtOnce = 64;  // others want their turn as well
 constexpr std::size_t kReadAtOnce = 32u << 10;
-constexpr std::size_t kMaxAhead = 64u << 10;   // of requests that wait for their turn
+constexpr std::size_t kMaxAhead = 64u << 10;  // of requests that wait for their turn
+constexpr std::size_t kLittleAhead = 1u << 10;
+constexpr int kMostEmptyLines = 8;
+constexpr std::size_t kUncounted = 4u << 10;   // is enough for most requests
 constexpr std::size_t kSmallBody = 64u << 10;  // is read although its request was refused
 constexpr std::size_t kDiscardAtOnce = 256u << 10;
 constexpr auto kLingering = std::chrono::seconds(2);
@@ -33,21 +36,38 @@ std::size_t count_heads(std::string_view bytes, std::size_t limit) {
 
 }  // namespace
 
-Connection::Connection(Edge& edge, Socket socket, std::unique_ptr<Transport> transport, std::string peer)
+Connection::Connection(Edge& edge, Socket socket, std::unique_ptr<Transport> transport, std::string peer,
+                       std::shared_ptr<Address> address, bool is_for_vital_requests)
     : edge_(edge),
       socket_(std::move(socket)),
       transport_(std::move(transport)),
       peer_(std::move(peer)),
+      address_(std::move(address)),
+      is_for_vital_requests_(is_for_vital_requests),
       finder_(edge.options.max_request_line, edge.options.max_headers) {}
+
+Connection::~Connection() {
+  edge_.leave(address_);
+}
 
 void Connection::start() {
   set_deadline(edge_.options.header_timeout);
+  waits_since_ = Clock::now();
   has_begun_ = true;  // the first request's time is counted from here
   post([] {});
 }
 
 void Connection::time_is_up() {
   post([this] { on_time_up(); });
+}
+
+bool Connection::make_room(SteadyTime since) {
+  if (!waits_since_.compare_exchange_strong(since, SteadyTime::max())) return false;
+  post([this] {
+    const bool waits = phase_ == Phase::handshake || phase_ == Phase::head || phase_ == Phase::lingering;
+    if (waits) close();
+  });
+  return true;
 }
 
 void Connection::wind_up() {
@@ -72,7 +92,9 @@ void Connection::go_on() {
   for (int steps = 0; phase_ != Phase::closed && step();) {
     if (++steps == kStepsAtOnce) return post([] {});
   }
-  if (phase_ != Phase::closed) wait();
+  if (phase_ == Phase::closed) return;
+  count_held();
+  wait();
 }
 
 // True: there may be another step.
@@ -148,8 +170,9 @@ std::size_t Connection::room_to_read() const {
     case Phase::streaming: {
       // Nobody needs these bytes yet; reading is how one notices that the client is gone.
       const auto limit = edge_.options.max_pipelined;
-      if (in_.size() >= kMaxAhead || (!in_.empty() && count_heads(in_.bytes(), limit) >= limit)) return 0;
-      return std::min(kReadAtOnce, kMaxAhead - in_.size());
+      const auto most = edge_.is_nearly_full() ? kLittleAhead : kMaxAhead;
+      if (in_.size() >= most || (!in_.empty() && count_heads(in_.bytes(), limit) >= limit)) return 0;
+      return std::min(kReadAtOnce, most - in_.size());
     }
     case Phase::handshake:
     case Phase::lingering:
@@ -195,8 +218,8 @@ bool Connection::shake_hands() {
 
 bool Connection::read_head() {
   using Found = HeadFinder::Found;
-  // Some clients send an empty line after a body.
-  while (in_.bytes().starts_with("\r\n")) in_.take(2);
+  // Some clients send an empty line after a body. Nobody needs many: they would be read for nothing.
+  for (; empty_lines_ < kMostEmptyLines && in_.bytes().starts_with("\r\n"); ++empty_lines_) in_.take(2);
   const bool is_idle = in_.empty() || in_.bytes() == "\r";
   if (is_idle && (has_ended_ || edge_.is_closing())) return close(), true;
   if (is_idle) return false;
@@ -204,6 +227,7 @@ bool Connection::read_head() {
   if (!std::exchange(has_begun_, true)) set_deadline(edge_.options.header_timeout);
 
   const auto found = finder_.look(in_.bytes());
+  if (found == Found::not_yet && holds_too_much()) return refuse(Malformed::no_memory), true;
   if (found == Found::not_yet && !has_ended_) return false;
   if (found == Found::too_large) return refuse(Malformed::header_too_large), true;
   auto head =
@@ -216,6 +240,7 @@ bool Connection::read_head() {
 
 void Connection::admit(RequestHead head) {
   head_at_ = Clock::now();
+  waits_since_ = SteadyTime::max();
   is_http_1_0_ = head.is_http_1_0;
   closes_ = !head.request.keep_alive;
   body_ = BodyReader(head.body);
@@ -226,13 +251,22 @@ void Connection::admit(RequestHead head) {
   Handler::Admission admission;
   if (!guarded([&] { admission = edge_.handler.admit(exchange_->request); })) return fail();
   const bool is_sized = head.body.kind == BodyForm::Kind::sized;
-  if (admission.refusal) {
-    // A client that awaits "continue" may send the body or not: one cannot know what its next bytes are.
-    const bool may_skip = is_sized && head.body.size <= kSmallBody && !head.awaits_continue;
-    return refuse_at_head(*std::move(admission.refusal), may_skip);
+  // A client that awaits "continue" may send the body or not: one cannot know what its next bytes are.
+  const bool may_skip = is_sized && head.body.size <= kSmallBody && !head.awaits_continue;
+  if (is_for_vital_requests_) {
+    closes_ = true;
+    if (!admission.is_vital) return ++edge_.refused, refuse(Malformed::too_busy);
+  }
+  if (admission.refusal) return refuse_at_head(*std::move(admission.refusal), may_skip);
+  if (!admission.is_vital) {
+    if (!edge_.take_request(*address_)) return refuse_at_head(Malformed::address_busy, may_skip);
+    has_request_ = true;
   }
   max_body_ = admission.max_body;
   if (is_sized && head.body.size > max_body_) return refuse(Malformed::body_too_large);
+  const bool is_large = is_sized && head.body.size > kUncounted;
+  if (is_large && edge_.held_bytes + head.body.size > edge_.options.max_body_memory)
+    return refuse_at_head(Malformed::no_memory, may_skip);
   phase_ = Phase::body;
   if (body_.is_done()) return;
   set_deadline(edge_.options.body_timeout);
@@ -244,6 +278,28 @@ void Connection::refuse_at_head(Response refusal, bool may_skip_body) {
   respond(std::move(refusal));
 }
 
+void Connection::refuse_at_head(Malformed why, bool may_skip_body) {
+  Response response;
+  if (!guarded([&] { response = edge_.handler.refuse(why, &exchange_->request); })) return fail();
+  refuse_at_head(std::move(response), may_skip_body);
+}
+
+// Tells the edge how much of requests it holds, beyond what every connection may.
+void Connection::count_held() {
+  const auto all = in_.capacity() + (exchange_ != nullptr ? exchange_->request.body.capacity() : 0);
+  const auto counted = all > kUncounted ? all : 0;
+  if (counted == held_) return;
+  const auto more = counted - held_;  // wraps around when it is less, as it should
+  edge_.held_bytes += more;
+  address_->bytes += more;
+  held_ = counted;
+}
+
+bool Connection::holds_too_much() {
+  count_held();
+  return held_ > 0 && edge_.is_full_for(*address_);
+}
+
 bool Connection::read_body() {
   if (!out_.empty()) flush();
   if (phase_ == Phase::closed) return false;
@@ -253,6 +309,7 @@ bool Connection::read_body() {
   if (content.size() > max_body_) return refuse(Malformed::body_too_large), true;
   if (body_.is_done()) return hand_over(), true;
   if (body_.is_malformed() || has_ended_) return refuse(Malformed::bad_request), true;
+  if (holds_too_much()) return refuse(Malformed::no_memory), true;
   if (used > 0) set_deadline(edge_.options.body_timeout);
   return false;
 }
@@ -318,6 +375,7 @@ void Connection::linger() {
   const bool may_send = !has_ended_ && discard_input(socket_.native_handle(), kDiscardAtOnce);
   if (!may_send || edge_.is_closing()) return close();
   phase_ = Phase::lingering;
+  waits_since_ = SteadyTime::min();  // nothing is lost with it
   set_deadline(kLingering);
 }
 
@@ -326,11 +384,10 @@ void Connection::close() {
   no_deadline();
   abandon_exchange();
   abandon_source();
-  if (std::exchange(is_in_flight_, false)) --edge_.in_flight;
-  if (exchange_ != nullptr) exchange_->on_abandoned = nullptr;
-  exchange_.reset();
+  forget_exchange();
   in_.clear();
   out_.clear();
+  count_held();
   boost::system::error_code ignored;
   socket_.close(ignored);
   edge_.remove(shared_from_this());

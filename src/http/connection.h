@@ -27,13 +27,21 @@ class Connection : public std::enable_shared_from_this<Connection> {
   using Strand = boost::asio::strand<boost::asio::io_context::executor_type>;
   using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Strand>;
 
-  // The socket does not block.
-  Connection(Edge& edge, Socket socket, std::unique_ptr<Transport> transport, std::string peer);
+  // The socket does not block. Its address has entered; the connection leaves for it. One that is only for
+  // vital requests is closed after its first.
+  Connection(Edge& edge, Socket socket, std::unique_ptr<Transport> transport, std::string peer,
+             std::shared_ptr<Address> address, bool is_for_vital_requests);
+  ~Connection();
 
   // These may be called on any thread.
   void start();
   bool is_overdue(SteadyTime now) const { return deadline_.load(std::memory_order_relaxed) <= now; }
   void time_is_up();
+  bool is_for_vital_requests() const { return is_for_vital_requests_; }
+  // Since when it has waited for a request; the latest time of all: it does not.
+  SteadyTime waits_since() const { return waits_since_.load(std::memory_order_relaxed); }
+  // Closes it if it has been waiting since then. False: it has not.
+  bool make_room(SteadyTime since);
   // The server is closing: finish what has begun, begin nothing.
   void wind_up();
   void cut_off();
@@ -71,6 +79,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool read_head();
   void admit(RequestHead head);
   void refuse_at_head(Response refusal, bool may_skip_body);
+  void refuse_at_head(Malformed why, bool may_skip_body);
+  void count_held();
+  bool holds_too_much();
   bool read_body();
   bool skip_body();
 
@@ -95,6 +106,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool take_piece();
   void end_stream();
   void finish_answer();
+  void forget_exchange();
   void begin_request();
 
   // Ending.
@@ -112,7 +124,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Socket socket_;
   const std::unique_ptr<Transport> transport_;
   const std::string peer_;
+  const std::shared_ptr<Address> address_;
+  const bool is_for_vital_requests_;
   std::atomic<SteadyTime> deadline_{SteadyTime::max()};
+  std::atomic<SteadyTime> waits_since_{SteadyTime::max()};
 
   Phase phase_{Phase::handshake};
   Inbox in_;
@@ -131,9 +146,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<Exchange> exchange_;
   std::chrono::steady_clock::time_point head_at_;
   bool has_begun_{false};  // its first byte is there
+  int empty_lines_{0};     // before it
   bool is_http_1_0_{false};
   bool is_in_flight_{false};
-  bool closes_{false};  // after this answer
+  bool has_request_{false};  // that counts against its address's
+  std::size_t held_{0};      // bytes that count against everybody's
+  bool closes_{false};       // after this answer
 
   std::uint64_t ticket_{0};  // of what is being waited for; what comes with another one is too late
   std::optional<Response> answer_;

@@ -173,20 +173,27 @@ void Connection::end_stream() {
 }
 
 void Connection::finish_answer() {
-  if (std::exchange(is_in_flight_, false)) --edge_.in_flight;
-  if (exchange_ != nullptr) exchange_->on_abandoned = nullptr;  // it may hold the exchange itself
-  exchange_.reset();
+  forget_exchange();
   if (closes_) return linger();
   if (body_.is_done()) return begin_request();
   phase_ = Phase::skipping;
   set_deadline(edge_.options.body_timeout);
 }
 
+void Connection::forget_exchange() {
+  if (std::exchange(has_request_, false)) --address_->requests;
+  if (std::exchange(is_in_flight_, false)) --edge_.in_flight;
+  if (exchange_ != nullptr) exchange_->on_abandoned = nullptr;  // it may hold the exchange itself
+  exchange_.reset();
+}
+
 void Connection::begin_request() {
   phase_ = Phase::head;
+  waits_since_ = Clock::now();
   finder_ = HeadFinder(edge_.options.max_request_line, edge_.options.max_headers);
   body_ = BodyReader();
   has_begun_ = false;
+  empty_lines_ = 0;
   is_http_1_0_ = false;
   closes_ = false;
   set_deadline(edge_.options.idle_timeout);

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -18,6 +19,21 @@ namespace flowfabric::http {
 
 class Connection;
 using SteadyTime = std::chrono::steady_clock::time_point;
+
+// One client address, and what its connections hold together.
+struct Address {
+  std::string name;  // as whom it is counted
+  bool is_trusted{false};
+  std::size_t connections{0};  // guarded by the edge
+  std::atomic<std::size_t> requests{0};
+  std::atomic<std::size_t> bytes{0};
+};
+
+// A connection that waits for a request, and since when.
+struct Waiting {
+  std::weak_ptr<Connection> connection;
+  SteadyTime since;
+};
 
 // Handlers keep callbacks as long as they like, also longer than the server lives. Through the gate they come
 // only while there is somebody to be called.
@@ -51,10 +67,22 @@ class Edge {
   const std::shared_ptr<Gate> gate{std::make_shared<Gate>()};
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> refused{0};
+  std::atomic<std::uint64_t> made_room{0};
   std::atomic<std::uint64_t> in_flight{0};
+  std::atomic<std::size_t> held_bytes{0};  // of requests that are being read
 
   // Tells the operator.
   void notice(const std::string& what) const;
+
+  // Null: it has as many connections as it may have. Otherwise it has one more.
+  std::shared_ptr<Address> enter(const std::string& name, bool is_trusted);
+  void leave(const std::shared_ptr<Address>& address);
+  // False: it has as many requests as it may have.
+  bool take_request(Address& address) const;
+  // Nothing more is read from this address than small requests.
+  bool is_full_for(const Address& address) const;
+  // Nothing is read before it is needed.
+  bool is_nearly_full() const { return held_bytes > options.max_body_memory / 2; }
 
   // False: the server is closing.
   bool add(std::shared_ptr<Connection> connection);
@@ -62,6 +90,9 @@ class Edge {
   std::size_t connections() const;
   std::vector<std::shared_ptr<Connection>> all() const;
   std::vector<std::shared_ptr<Connection>> overdue(SteadyTime now) const;
+  // Those that have waited longest, the longest at the end. Of those for vital requests only if no other
+  // does.
+  std::vector<Waiting> waiting_longest(std::size_t most) const;
 
   // No connection is added after this.
   void begin_closing();
@@ -74,6 +105,7 @@ class Edge {
   mutable std::mutex mutex_;
   std::condition_variable removed_;
   std::unordered_set<std::shared_ptr<Connection>> connections_;
+  std::unordered_map<std::string, std::shared_ptr<Address>> addresses_;
 };
 
 }  // namespace flowfabric::http

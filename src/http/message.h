@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <boost/describe.hpp>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -17,6 +18,11 @@
 namespace flowfabric::http {
 
 using Header = std::pair<std::string, std::string>;
+
+// Gives its memory back, which neither `clear` nor an assignment does.
+inline void free_text(std::string& text) {
+  std::string().swap(text);
+}
 
 struct Request {
   std::string method{"GET"};
@@ -58,7 +64,18 @@ struct Exchange {
 };
 
 // Why the edge could not read a request.
-enum class Malformed { bad_request, header_too_large, too_slow, body_too_large, too_busy, closing };
+enum class Malformed {
+  bad_request,
+  header_too_large,
+  too_slow,
+  body_too_large,
+  too_busy,      // all connections are in use
+  address_busy,  // this client's address has as many connections or requests as one may have
+  no_memory,     // what is being read at the moment is as much as may be
+  closing
+};
+BOOST_DESCRIBE_ENUM(Malformed, bad_request, header_too_large, too_slow, body_too_large, too_busy,
+                    address_busy, no_memory, closing)
 
 class Handler {
  public:
@@ -68,10 +85,12 @@ class Handler {
   struct Admission {
     std::optional<Response> refusal{};
     std::size_t max_body{0};
+    bool is_vital{false};  // is answered although there are too many connections or requests
   };
   virtual Admission admit(const Request& head) = 0;
 
-  // Answers exactly once, now or later, on any thread.
+  // Answers exactly once, now or later, on any thread. A handler that needs the body no more frees it before
+  // it returns: what is left of it then counts until the answer is sent.
   virtual void handle(std::shared_ptr<Exchange> exchange, std::function<void(Response)> answer) = 0;
 
   // The answer to what could not be read; `head` is what is known of it, if anything.

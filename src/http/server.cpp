@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "http/connection.h"
+#include "http/networks.h"
 #include "http/tls.h"
 #include "http/wire.h"
 
@@ -23,11 +24,26 @@ using boost::system::error_code;
 constexpr auto kTick = std::chrono::milliseconds(250);
 constexpr int kTicksPerLookAtFiles = 4;
 constexpr auto kPauseWithoutResources = std::chrono::milliseconds(100);
+// One look for connections that wait serves so many new ones. A look that found none is not repeated before
+// many times as long has passed.
+constexpr std::size_t kWaitingAtOnce = 64;
+constexpr int kPausePerLook = 20;
+constexpr int kRoomWithoutResources = 8;
+constexpr auto kBetweenNotices = std::chrono::minutes(1);
 
-std::string without_mapping(const asio::ip::address& address) {
-  if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address.to_string();
-  return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
-}
+// A notice that is repeated at most once a minute, however often there is a reason.
+class RareNotice {
+ public:
+  bool is_due() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return false;
+    next_ = now + kBetweenNotices;
+    return true;
+  }
+
+ private:
+  SteadyTime next_{SteadyTime::min()};
+};
 
 Result<std::vector<tcp::endpoint>> resolve(asio::io_context& io, const std::string& address,
                                            std::uint16_t port) {
@@ -73,12 +89,15 @@ struct Server::Impl {
   std::size_t thread_count() const { return std::max<std::size_t>(1, edge.options.threads); }
 
   Result<void> load_certificate();
+  Result<void> learn_networks();
   Result<void> listen();
   void run();
   void accept();
   void accepted(const error_code& error, Connection::Socket socket);
+  void rest_without_resources(const error_code& error);
   void welcome(Connection::Socket socket);
-  void turn_away(Connection::Socket& socket);
+  std::shared_ptr<Connection> make_room();
+  void turn_away(Connection::Socket& socket, Malformed why);
   void look_after_all();
   bool drain(SteadyTime until);
   void stop();
@@ -86,6 +105,7 @@ struct Server::Impl {
   // In this order: what the context destroys last may still look at the edge.
   Edge edge;
   std::unique_ptr<Certificate> certificate;
+  std::vector<Network> trusted;
   asio::io_context io;
   asio::executor_work_guard<asio::io_context::executor_type> work{io.get_executor()};
   Connection::Strand strand{io.get_executor()};  // of what follows
@@ -93,6 +113,10 @@ struct Server::Impl {
   asio::steady_timer pause{strand};
   asio::steady_timer tick{strand};
   int ticks{0};
+  std::vector<Waiting> waiting;  // who has waited longest, as it was found the last time
+  SteadyTime next_look{SteadyTime::min()};
+  RareNotice no_resources;
+  RareNotice no_room;
   bool is_stopping{false};
   std::uint16_t port{0};
   std::vector<std::thread> threads;
@@ -107,6 +131,18 @@ Result<void> Server::Impl::load_certificate() {
                                    .ciphers = options.tls_ciphers});
   if (!opened) return std::unexpected(std::move(opened).error());
   certificate = *std::move(opened);
+  return {};
+}
+
+Result<void> Server::Impl::learn_networks() {
+  for (const auto& text : edge.options.trusted_networks) {
+    const auto network = Network::parse(text);
+    if (!network) {
+      return fail_with(ErrorCode::invalid_input, "trusted networks",
+                       text + " is neither an address nor a network such as 10.0.0.0/8.");
+    }
+    trusted.push_back(*network);
+  }
   return {};
 }
 
@@ -158,19 +194,25 @@ void Server::Impl::accepted(const error_code& error, Connection::Socket socket) 
   if (!acceptor.is_open()) return;
   // A client that has left already is nothing special. Anything else will not be better at once: most likely
   // there are no more file descriptors.
-  if (error && error != asio::error::connection_aborted) {
-    pause.expires_after(kPauseWithoutResources);
-    pause.async_wait([this](const error_code&) {
-      if (acceptor.is_open()) accept();
-    });
-    return;
-  }
+  if (error && error != asio::error::connection_aborted) return rest_without_resources(error);
   try {
     if (!error) welcome(std::move(socket));
   } catch (const std::exception& trouble) {
     edge.notice(std::string("A connection could not be accepted: ") + trouble.what());
   }
   accept();
+}
+
+// Trying again at once would take a whole processor and help nobody.
+void Server::Impl::rest_without_resources(const error_code& error) {
+  for (int i = 0; i < kRoomWithoutResources && make_room() != nullptr; ++i) {
+  }
+  if (no_resources.is_due())
+    edge.notice("A connection could not be accepted, and is tried again: " + error.message());
+  pause.expires_after(kPauseWithoutResources);
+  pause.async_wait([this](const error_code&) {
+    if (acceptor.is_open()) accept();
+  });
 }
 
 void Server::Impl::welcome(Connection::Socket socket) {
@@ -180,25 +222,58 @@ void Server::Impl::welcome(Connection::Socket socket) {
   if (!error) socket.set_option(tcp::no_delay(true), error);
   if (!error) socket.set_option(asio::socket_base::keep_alive(true), error);
   if (error) return;  // it has left already
-  if (edge.connections() >= edge.options.max_connections) return turn_away(socket);
+  const bool is_trusted =
+      std::ranges::any_of(trusted, [&](const auto& network) { return network.contains(peer.address()); });
+  // First of all: nobody makes room for an address that has enough already.
+  const auto address = edge.enter(counted_as(peer.address()), is_trusted);
+  if (address == nullptr) return turn_away(socket, Malformed::address_busy);
+  const auto open = edge.connections();
+  const auto most = edge.options.max_connections;
+  const auto gone = open >= most ? make_room() : nullptr;
+  // The new connection gets the place of the old one: for all requests, or for vital ones only.
+  const bool is_for_vital = open >= most && (gone == nullptr || gone->is_for_vital_requests());
+  // Those that make room take a moment to close.
+  const auto limit = gone != nullptr ? kMostBeyondLimit : kConnectionsForVitalRequests;
+  if (open >= most + limit) {
+    edge.leave(address);
+    return turn_away(socket, Malformed::too_busy);
+  }
   const auto handle = socket.native_handle();
   auto transport = certificate != nullptr ? tls_server_transport(handle, *certificate->context())
                                           : plain_transport(handle);
-  const auto connection = std::make_shared<Connection>(edge, std::move(socket), std::move(transport),
-                                                       without_mapping(peer.address()));
+  const auto connection = std::make_shared<Connection>(
+      edge, std::move(socket), std::move(transport), without_mapping(peer.address()), address, is_for_vital);
   if (!edge.add(connection)) return;
   ++edge.accepted;
   connection->start();
 }
 
+// Closes the connection that has waited longest for a request. Null: none waits.
+std::shared_ptr<Connection> Server::Impl::make_room() {
+  const auto now = std::chrono::steady_clock::now();
+  for (;;) {
+    if (waiting.empty() && now >= next_look) {
+      waiting = edge.waiting_longest(kWaitingAtOnce);
+      if (waiting.empty()) next_look = now + kPausePerLook * (std::chrono::steady_clock::now() - now);
+    }
+    if (waiting.empty()) return nullptr;
+    const auto longest = std::move(waiting.back());
+    waiting.pop_back();
+    auto connection = longest.connection.lock();
+    if (connection == nullptr || !connection->make_room(longest.since)) continue;
+    ++edge.made_room;
+    if (no_room.is_due())
+      edge.notice("There are as many connections as there may be: those that wait for a request make room.");
+    return connection;
+  }
+}
+
 // In one write, as well as it can be done: it must not cost what there is too little of.
-void Server::Impl::turn_away(Connection::Socket& socket) {
+void Server::Impl::turn_away(Connection::Socket& socket, Malformed why) {
   ++edge.refused;
   error_code ignored;
-  if (certificate == nullptr) {
-    const auto bytes = last_response(edge.handler.refuse(Malformed::too_busy, nullptr));
-    socket.write_some(asio::buffer(bytes), ignored);
-  }
+  const auto bytes = last_response(edge.handler.refuse(why, nullptr));
+  if (certificate == nullptr) socket.write_some(asio::buffer(bytes), ignored);
   socket.shutdown(tcp::socket::shutdown_send, ignored);
   discard_input(socket.native_handle(), 64u << 10);
 }
@@ -257,6 +332,7 @@ Server::~Server() = default;
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler& handler) {
   auto impl = std::make_unique<Impl>(std::move(options), handler);
   if (auto loaded = impl->load_certificate(); !loaded) return std::unexpected(std::move(loaded).error());
+  if (auto learned = impl->learn_networks(); !learned) return std::unexpected(std::move(learned).error());
   if (auto listens = impl->listen(); !listens) return std::unexpected(std::move(listens).error());
   impl->run();
   return std::unique_ptr<Server>(new Server(std::move(impl)));
@@ -271,7 +347,9 @@ ServerStats Server::stats() const {
   return {.connections = edge.connections(),
           .accepted = edge.accepted,
           .refused = edge.refused,
-          .in_flight = edge.in_flight};
+          .made_room = edge.made_room,
+          .in_flight = edge.in_flight,
+          .held_bytes = edge.held_bytes};
 }
 
 bool Server::drain(std::chrono::milliseconds grace) {

@@ -9,11 +9,18 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "flowfabric/error.h"
 #include "http/message.h"
 
 namespace flowfabric::http {
+
+// How many connections there may be beyond the limit: on them only vital requests are answered
+// (Handler::Admission), so that health can be asked for while all others are busy.
+inline constexpr std::size_t kConnectionsForVitalRequests = 32;
+// The same with those that are being closed.
+inline constexpr std::size_t kMostBeyondLimit = 2 * kConnectionsForVitalRequests;
 
 struct ServerOptions {
   std::string address{"127.0.0.1"};
@@ -22,6 +29,14 @@ struct ServerOptions {
   std::size_t max_request_line{16u << 10};
   std::size_t max_headers{32u << 10};
   std::size_t max_connections{10'000};
+  // Of one client address (of IPv6: of one /64). Addresses in `trusted_networks` may have as many as there
+  // are.
+  std::size_t max_connections_per_address{1000};
+  std::size_t max_requests_per_address{800};  // being read or answered at a time
+  std::vector<std::string> trusted_networks{"127.0.0.0/8", "::1"};
+  // Bytes of requests that are being read, of all connections together; one address that is not trusted
+  // may hold a quarter of it. The first 4 KiB of a connection do not count.
+  std::size_t max_body_memory{256u << 20};
   std::size_t max_pipelined{64};  // requests that wait on one connection while another is being answered
   // From the first byte of a request, or from the connection, to its last header.
   std::chrono::milliseconds header_timeout{10'000};
@@ -40,7 +55,9 @@ struct ServerStats {
   std::uint64_t connections{};  // open now
   std::uint64_t accepted{};     // ever
   std::uint64_t refused{};      // because there were too many
+  std::uint64_t made_room{};    // closed while they waited for a request, because others came
   std::uint64_t in_flight{};    // requests that are being answered
+  std::uint64_t held_bytes{};   // of requests that are being read
 };
 
 class Server {

@@ -192,8 +192,8 @@ class Loader {
     for (const auto& setting : all_settings()) {
       if (const auto applied = apply(setting); !applied) return std::unexpected(applied.error());
     }
-    for (const auto step :
-         {&Loader::read_secret_files, &Loader::check_tls, &Loader::check_doors, &Loader::check_variables}) {
+    for (const auto step : {&Loader::read_secret_files, &Loader::check_tls, &Loader::check_doors,
+                            &Loader::check_memory, &Loader::check_variables}) {
       if (const auto done = (this->*step)(); !done) return std::unexpected(done.error());
     }
     set_clock_interval();
@@ -306,6 +306,17 @@ class Loader {
                   "Other machines can reach this address, and without a token they may do everything. Make "
                   "one with `openssl rand -hex 32 > token` and give --api-token-file token; or demand client "
                   "certificates (--tls-client-ca). If everybody may do everything: --allow-anonymous.");
+  }
+
+  // A body that is allowed must find room when nothing else is being read.
+  Result<void> check_memory() {
+    const auto& sizes = config_.max_body;
+    const auto largest = std::max({sizes.control, sizes.signal, sizes.large, sizes.bulk});
+    const auto* const key = "http.max_body_memory";
+    if (!is_asked_for(key) || config_.http.max_body_memory / 4 >= largest) return {};
+    return refuse(*find_setting(key), given_.at(key),
+                  fmt::format("Give at least four times the largest body that is allowed, which is {} bytes.",
+                              largest));
   }
 
   Result<void> check_variables() {

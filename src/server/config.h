@@ -47,6 +47,7 @@ struct Config {
   std::string admin_address;  // empty: the administration has no address of its own
   std::uint16_t admin_port{};
   api::BodyLimits max_body;
+  std::size_t max_json_values{};
   std::string api_token;   // empty: nobody needs one
   bool allow_anonymous{};  // whoever reaches the server, from wherever, may do everything
   bool metrics_are_open{};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "http/networks.h"
 #include "model/describe.h"
 #include "model/text.h"
 
@@ -20,6 +21,7 @@ constexpr std::uint64_t kMostMs = (1ull << 53) - 1;  // what a JSON number holds
 constexpr std::uint64_t kDayMs = 86'400'000;
 constexpr std::uint64_t kYearMs = 365 * kDayMs;
 constexpr std::uint64_t kMostBytes = 1u << 30;
+constexpr std::uint64_t kMostMemory = 1ull << 44;
 constexpr milliseconds kShortestInterval{100};
 
 // ---- What a setting may mean ----
@@ -137,6 +139,18 @@ Parsed<std::string> apply_cors_origins(const std::string& given, Config& config)
   return fmt::format("{}", fmt::join(config.cors_origins, ","));
 }
 
+Parsed<std::string> apply_trusted_addresses(const std::string& given, Config& config) {
+  config.http.trusted_networks = split_list(given);
+  // An empty text would be the same as none given.
+  if (given == "none") config.http.trusted_networks.clear();
+  for (const auto& text : config.http.trusted_networks) {
+    if (!http::Network::parse(text))
+      return std::unexpected(text + ": give addresses, and networks like 10.0.0.0/8.");
+  }
+  if (config.http.trusted_networks.empty()) return "none";
+  return fmt::format("{}", fmt::join(config.http.trusted_networks, ","));
+}
+
 Parsed<std::string> apply_scanner_namespace(const std::string& name, Config& config) {
   if (!check_namespace(name)) {
     return std::unexpected("A namespace has up to 256 bytes of UTF-8 without control characters.");
@@ -178,6 +192,7 @@ std::vector<Setting> make_table() {
   const Meaning lanes{Shape::list, apply_lanes};
   const Meaning scanner_namespace{Shape::text, apply_scanner_namespace};
   const Meaning scanner_tag{Shape::text, apply_scanner_tag};
+  const Meaning trusted_addresses{Shape::list, apply_trusted_addresses};
   return {
       {"store", "FF_STORE", "sqlite:flowfabric.db",
        "Store URL: memory:, sqlite:PATH or postgres://user@host/database", store},
@@ -207,7 +222,8 @@ std::vector<Setting> make_table() {
        "Reads and tails of output streams at a time", number(1, kMost32, INTO(max_stream_operations)),
        "FF_MAX_CONCURRENT_TAIL"},
       {"shutdown_grace_ms", "FF_SHUTDOWN_GRACE_MS", "30000",
-       "How long running requests may take after a signal to stop", number(0, kDayMs, INTO(shutdown_grace))},
+       "How long running requests may take after a signal to stop; two seconds later it is ended by force",
+       number(0, kDayMs, INTO(shutdown_grace))},
       {"otlp_endpoint", "FF_OTLP_ENDPOINT", "",
        "Where traces are sent, for example http://localhost:4318; empty: nowhere",
        text(INTO(otlp_endpoint), check_http_url)},
@@ -237,6 +253,19 @@ std::vector<Setting> make_table() {
        number(1, 1024, INTO(http.threads))},
       {"http.max_connections", "FF_HTTP_MAX_CONNECTIONS", "10000", "Connections at a time",
        number(1, 1'000'000, INTO(http.max_connections))},
+      {"http.max_connections_per_address", "FF_HTTP_MAX_CONNECTIONS_PER_ADDRESS", "1000",
+       "Connections at a time of one client address, but for trusted ones",
+       number(1, 1'000'000, INTO(http.max_connections_per_address))},
+      {"http.max_requests_per_address", "FF_HTTP_MAX_REQUESTS_PER_ADDRESS", "800",
+       "Requests of one client address that may be read or answered at a time, but for trusted ones",
+       number(1, 1'000'000, INTO(http.max_requests_per_address))},
+      {"http.trusted_addresses", "FF_HTTP_TRUSTED_ADDRESSES", "127.0.0.0/8,::1",
+       "Addresses and networks without limits of their own, such as proxies, separated by commas; none: "
+       "every address has them",
+       trusted_addresses},
+      {"http.max_body_memory", "FF_HTTP_MAX_BODY_MEMORY", "268435456",
+       "Bytes of requests that are being read, in all; at least four times http.max_body_bulk",
+       number(1u << 20, kMostMemory, INTO(http.max_body_memory))},
       {"http.max_pipelined", "FF_HTTP_MAX_PIPELINED", "64", "Requests that may wait on one connection",
        number(1, 65'536, INTO(http.max_pipelined))},
       {"http.max_request_line", "FF_HTTP_MAX_REQUEST_LINE", "16384", "Bytes of a request's first line",
@@ -252,6 +281,9 @@ std::vector<Setting> make_table() {
        number(1024, kMostBytes, INTO(max_body.large))},
       {"http.max_body_bulk", "FF_HTTP_MAX_BODY_BULK", "16777216",
        "The same for many executions, and for whole flows", number(1024, kMostBytes, INTO(max_body.bulk))},
+      {"http.max_json_values", "FF_HTTP_MAX_JSON_VALUES", "1000000",
+       "Values in a body: every string, number, array and object",
+       number(1000, kMostBytes, INTO(max_json_values))},
       {"http.header_timeout_ms", "FF_HTTP_HEADER_TIMEOUT_MS", "10000",
        "How long a client may take to send the headers", number(1, kDayMs, INTO(http.header_timeout))},
       {"http.body_timeout_ms", "FF_HTTP_BODY_TIMEOUT_MS", "30000",

@@ -2,13 +2,20 @@
 
 #include <fmt/chrono.h>
 #include <fmt/core.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cstdio>
 
 #include "api/json.h"
 #include "model/describe.h"
+#include "model/text.h"
 
 namespace flowfabric::server {
 
 namespace {
+
+constexpr std::chrono::duration<int, std::milli> kPatienceAtTheEnd{100};
 
 std::string timestamp() {
   using namespace std::chrono;
@@ -19,12 +26,15 @@ std::string timestamp() {
 
 }  // namespace
 
-void Log::say(LogLevel level, std::string_view text) {
-  if (level < least_) return;
-  if (format_ == LogFormat::text) return write(fmt::format("{} {} {}", timestamp(), enum_name(level), text));
+std::string Log::line_of(LogLevel level, std::string_view text) const {
+  if (format_ == LogFormat::text) return fmt::format("{} {} {}", timestamp(), enum_name(level), text);
   api::JsonWriter out;
   out.object().field("time", timestamp()).field("level", enum_name(level)).field("message", text).end();
-  write(out.take());
+  return out.take();
+}
+
+void Log::say(LogLevel level, std::string_view text) {
+  if (level >= least_) write(line_of(level, text));
 }
 
 void Log::record(std::string_view json) {
@@ -34,9 +44,19 @@ void Log::record(std::string_view json) {
   write(fmt::format("{{\"time\":{},{}", time.text(), json.substr(1)));
 }
 
-void Log::write(const std::string& line) {
+void Log::last_words(std::string_view text) {
+  std::unique_lock lock(mutex_, kPatienceAtTheEnd);
+  pollfd one{STDERR_FILENO, POLLOUT, 0};
+  if (!lock || poll(&one, 1, kPatienceAtTheEnd.count()) <= 0) return;
+  const auto line = one_line(line_of(LogLevel::error, text)) + '\n';
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+// The one place where lines are written: whatever is in the text, it is one.
+void Log::write(std::string_view text) {
+  const auto line = one_line(text) + '\n';
   std::lock_guard lock(mutex_);
-  fmt::print(stderr, "{}\n", line);
+  std::fwrite(line.data(), 1, line.size(), stderr);  // one that cannot be written is no reason to fail
 }
 
 }  // namespace flowfabric::server

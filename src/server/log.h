@@ -18,14 +18,17 @@ class Log {
   void error(std::string_view text) { say(LogLevel::error, text); }
   // A JSON object, as it is; never left out.
   void record(std::string_view json);
+  // Of a process that ends: left out if nobody reads the log, or a thread is stuck that writes to it.
+  void last_words(std::string_view text);
 
  private:
+  std::string line_of(LogLevel level, std::string_view text) const;
   void say(LogLevel level, std::string_view text);
-  void write(const std::string& line);
+  void write(std::string_view text);
 
   const LogLevel least_;
   const LogFormat format_;
-  std::mutex mutex_;
+  std::timed_mutex mutex_;
 };
 
 }  // namespace flowfabric::server

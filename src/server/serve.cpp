@@ -2,13 +2,9 @@
 
 #include <fmt/format.h>
 #include <openssl/sha.h>
-#include <pthread.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <csignal>
 #include <thread>
 
 #include "api/router.h"
@@ -16,7 +12,9 @@
 #include "flowfabric/version.h"
 #include "model/waitpoint_token.h"
 #include "server/config_values.h"
+#include "server/ending.h"
 #include "server/log.h"
+#include "server/open_files.h"
 #include "server/secret_files.h"
 #include "store/store.h"
 
@@ -24,37 +22,14 @@ namespace flowfabric::server {
 
 namespace {
 
-constexpr int kFailed = 1;
-constexpr int kDiskFailed = 74;  // EX_IOERR of sysexits.h
-// For how long a server whose disk has failed goes on telling so before it ends, and how long it then waits
-// for those whom it is still answering.
+// For how long a server whose disk has failed goes on telling so before it ends.
 constexpr std::chrono::seconds kTellsOfFailure{1};
-constexpr std::chrono::seconds kGraceAfterFailure{2};
 constexpr std::chrono::seconds kLooksAtFiles{1};
-
-// Waited for by one thread instead of interrupting any.
-class Signals {
- public:
-  Signals() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGINT);
-    sigaddset(&set_, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-  }
-  void wait() const {
-    int signal = 0;
-    while (sigwait(&set_, &signal) != 0) {
-    }
-  }
-  // False: none has come in that time.
-  bool wait_for(std::chrono::seconds most) const {
-    const timespec time{.tv_sec = most.count(), .tv_nsec = 0};
-    return sigtimedwait(&set_, nullptr, &time) > 0;
-  }
-
- private:
-  sigset_t set_{};
-};
+// The least that the engine and the traces get when clients have used up the grace.
+constexpr std::chrono::milliseconds kLeastForEngine{1000};
+constexpr std::chrono::milliseconds kLeastForTraces{500};
+// Nobody but machines that look after it talks to the administration.
+constexpr std::size_t kMostToAdministration = 256;
 
 api::Options api_options(const Config& config, Log& log, api::Tracer* tracer) {
   const bool has_friends_only = !config.http.tls_client_ca_file.empty() || config.allow_anonymous;
@@ -67,32 +42,16 @@ api::Options api_options(const Config& config, Log& log, api::Tracer* tracer) {
                        .max_stream_operations = config.max_stream_operations,
                        .secret_grace_ms = config.waitpoint_grace.count(),
                        .max_body = config.max_body,
+                       .max_json_values = config.max_json_values,
                        .tracer = tracer};
   const auto record = [&log](const std::string& line) { log.record(line); };
   options.audit_log = record;
   if (config.access_log) options.access_log = record;
+  options.failure_log = [&log](const std::string& text) { log.error(text); };
   return options;
 }
 
-// Whether the store has failed for good. If so, it ends the process as a signal would.
-class StoreWatch {
- public:
-  explicit StoreWatch(Log& log) : log_(log) {}
-  void has_failed(const Error& why) {
-    log_.error(why.to_string() +
-               fmt::format(" This process refuses everything from now on, and ends with exit code {}.",
-                           kDiskFailed));
-    failed_ = true;
-    kill(getpid(), SIGTERM);
-  }
-  bool failed() const { return failed_; }
-
- private:
-  Log& log_;
-  std::atomic<bool> failed_{false};
-};
-
-Result<Engine> open_engine(const Config& config, Log& log, StoreWatch& watch, api::Tracer* tracer) {
+Result<Engine> open_engine(const Config& config, Log& log, Ending& ending, api::Tracer* tracer) {
   if (config.store_url.starts_with("postgres")) {
     const auto migrated = migrate(config.store_url, config.engine);
     if (!migrated) return std::unexpected(migrated.error());
@@ -101,7 +60,7 @@ Result<Engine> open_engine(const Config& config, Log& log, StoreWatch& watch, ap
   options.notice = [&log](const std::string& text) { log.info(text); };
   options.warning = [&log](const std::string& text) { log.warn(text); };
   options.failure = [&log](const std::string& text) { log.error(text); };
-  options.store_failed = [&watch](const Error& why) { watch.has_failed(why); };
+  options.store_failed = [&ending](const Error& why) { ending.store_has_failed(why); };
   if (tracer) {
     options.attempts_ended = [tracer](std::vector<EndedAttempt> ended) { tracer->add(std::move(ended)); };
   }
@@ -170,21 +129,42 @@ void look_at_files(SecretFiles& files, Log& log) {
   }
 }
 
+// How many connections each address may have: what the setting says, or less if fewer files may be open.
+struct Shares {
+  std::size_t work;
+  std::size_t administration;
+};
+
+Shares share_connections(const Config& config, Log& log) {
+  const bool has_two = !config.admin_address.empty();
+  const auto fit = connections_that_fit(http::kMostBeyondLimit * (has_two ? 2 : 1));
+  const auto administration = has_two ? std::min(fit / 4, kMostToAdministration) : 0;
+  const auto work = fit - administration;
+  if (work < config.http.max_connections) {
+    log.warn(fmt::format(
+        "The limit of open files allows {} connections, fewer than http.max_connections ({}): raise it "
+        "(ulimit -n, LimitNOFILE=).",
+        work, config.http.max_connections));
+  }
+  return {std::min(work, config.http.max_connections), administration};
+}
+
 // The second address, if there is one.
 Result<std::unique_ptr<http::Server>> start_administration(const Config& config, http::ServerOptions options,
-                                                           http::Handler& handler) {
+                                                           std::size_t connections, http::Handler& handler) {
   if (config.admin_address.empty()) return nullptr;
   options.address = config.admin_address;
   options.port = config.admin_port;
+  options.max_connections = connections;
   return http::Server::start(std::move(options), handler);
 }
 
 }  // namespace
 
 int serve(const Config& config) {
-  // Before any thread is made, so that none of them is interrupted.
-  const Signals signals;
   Log log(config.log_level, config.log_format);
+  Ending ending(log, config.shutdown_grace);
+  raise_limit_of_open_files();
   for (const auto& warning : config.warnings) log.warn(warning);
   for (const auto& [rule, interval] : config.intervals) {
     if (interval.count() == 0) log.info(fmt::format("The rule {} is off: its interval is 0.", rule));
@@ -195,10 +175,13 @@ int serve(const Config& config) {
   std::unique_ptr<api::Tracer> tracer;
   if (!config.otlp_endpoint.empty()) {
     tracer = std::make_unique<api::Tracer>(api::TracerOptions{
-        .endpoint = config.otlp_endpoint, .notice = [&log](const std::string& text) { log.warn(text); }});
+        .endpoint = config.otlp_endpoint,
+        // One that is being waited for when the end is asked for does not outlast the grace.
+        .timeout = std::min(api::TracerOptions{}.timeout, std::max(config.shutdown_grace, kLeastForTraces)),
+        .notice = [&log](const std::string& text) { log.warn(text); }});
   }
-  StoreWatch watch(log);
-  auto engine = open_engine(config, log, watch, tracer.get());
+  ending.is_at("opening the store");
+  auto engine = open_engine(config, log, ending, tracer.get());
   if (!engine) {
     log.error(engine.error().to_string());
     return kFailed;
@@ -209,11 +192,13 @@ int serve(const Config& config) {
   }
   api::Api api(*engine, api_options(config, log, tracer.get()));
   auto http_options = config.http;
+  const auto shares = share_connections(config, log);
+  http_options.max_connections = shares.work;
   http_options.notice = [&log](const std::string& text) { log.warn(text); };
   api::Entrance to_work(api, api::Entrance::To::work);
   api::Entrance to_administration(api, api::Entrance::To::administration);
   const bool has_two = !config.admin_address.empty();
-  auto administration = start_administration(config, http_options, to_administration);
+  auto administration = start_administration(config, http_options, shares.administration, to_administration);
   auto server = administration
                     ? http::Server::start(http_options, has_two ? to_work : static_cast<http::Handler&>(api))
                     : std::unexpected(administration.error());
@@ -231,29 +216,23 @@ int serve(const Config& config) {
         fmt::format("the administration listens on {}:{}", config.admin_address, (*administration)->port()));
   }
   auto files = watch_secrets(config, *engine, api);
-  while (!signals.wait_for(kLooksAtFiles)) look_at_files(files, log);
-  if (watch.failed()) std::this_thread::sleep_for(kTellsOfFailure);
+  ending.is_at("serving");
+  while (!ending.wait_for(kLooksAtFiles)) look_at_files(files, log);
+  ending.is_at("answering requests");
+  if (tracer) tracer->must_end_by(ending.grace_ends() + kLeastForTraces);
+  if (ending.store_failed()) std::this_thread::sleep_for(kTellsOfFailure);
   log.info("shutting down; a second signal ends it at once");
-  std::thread([&signals] {
-    signals.wait();
-    _exit(kFailed);
-  }).detach();
-  const auto grace = watch.failed()
-                         ? std::min<std::chrono::milliseconds>(config.shutdown_grace, kGraceAfterFailure)
-                         : config.shutdown_grace;
-  const auto until = std::chrono::steady_clock::now() + grace;
   api.begin_draining();
-  if (!(*server)->drain(grace)) log.warn("some requests were cut off after the grace period");
+  if (!(*server)->drain(ending.grace_left())) log.warn("some requests were cut off after the grace period");
   // It tells to the end that the server is not ready.
   if (has_two) (*administration)->drain(std::chrono::milliseconds(100));
-  const auto left = [&] {
-    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-    return std::max(rest, std::chrono::milliseconds(1000));
-  };
-  engine->stop(left());
-  if (tracer) tracer->stop(left());
+  ending.is_at("stopping the engine");
+  engine->stop(std::max(ending.grace_left(), kLeastForEngine));
+  ending.is_at("sending traces");
+  if (tracer) tracer->stop(std::max(ending.grace_left(), kLeastForTraces));
   log.info("stopped");
-  return watch.failed() ? kDiskFailed : 0;
+  ending.is_at("closing the store");
+  return ending.store_failed() ? kDiskFailed : 0;
 }
 
 }  // namespace flowfabric::server

@@ -5,8 +5,7 @@
 
 namespace flowfabric::server {
 
-// Runs until SIGINT or SIGTERM, and answers then what is being answered. A second signal ends it at once.
-// Returns the exit code.
+// Runs until SIGINT or SIGTERM, and answers then what is being answered (ending.h). Returns the exit code.
 int serve(const Config& config);
 
 }  // namespace flowfabric::server

@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <stdexcept>
 
 namespace flowfabric::e2e {
@@ -16,7 +18,7 @@ namespace flowfabric::e2e {
 using std::chrono::steady_clock;
 
 Serving::Serving(const std::string& store_url, const std::vector<std::string>& more_arguments,
-                 const std::string& address) {
+                 const std::string& address, std::size_t open_files) {
   std::vector<std::string> arguments{FLOWFABRIC_PROGRAM, "serve", "--listen", address, "--store", store_url};
   arguments.insert(arguments.end(), more_arguments.begin(), more_arguments.end());
   std::vector<char*> pointers;
@@ -28,6 +30,8 @@ Serving::Serving(const std::string& store_url, const std::vector<std::string>& m
   if (process_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(ends[1], STDERR_FILENO);
+    const rlimit limit{open_files, open_files};
+    if (open_files > 0) setrlimit(RLIMIT_NOFILE, &limit);
     execv(pointers[0], pointers.data());
     _exit(127);
   }
@@ -66,6 +70,31 @@ std::string Serving::said() const {
 std::string Serving::command_line() const {
   std::ifstream file("/proc/" + std::to_string(process_) + "/cmdline");
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::uint16_t Serving::port() const {
+  return static_cast<std::uint16_t>(std::stoi(url_.substr(url_.rfind(':') + 1)));
+}
+
+std::size_t Serving::memory() const {
+  std::ifstream file("/proc/" + std::to_string(process_) + "/statm");
+  std::size_t all = 0;
+  std::size_t resident = 0;
+  file >> all >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::chrono::milliseconds Serving::processor_time() const {
+  std::ifstream file("/proc/" + std::to_string(process_) + "/stat");
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  // The name, which may hold anything, ends with the last bracket; 12th and 13th behind it are the times.
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  std::string skipped;
+  for (int i = 0; i < 11; ++i) fields >> skipped;
+  std::int64_t user = 0;
+  std::int64_t system = 0;
+  fields >> user >> system;
+  return std::chrono::milliseconds((user + system) * 1000 / sysconf(_SC_CLK_TCK));
 }
 
 void Serving::listen(int pipe) {

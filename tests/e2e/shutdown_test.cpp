@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <boost/json.hpp>
+#include <fstream>
 #include <functional>
 #include <set>
 
@@ -15,6 +17,7 @@
 #include "e2e/waiting.h"
 #include "flowfabric/engine.h"
 #include "http/client.h"
+#include "support/postgres_server.h"
 #include "support/temporary_folder.h"
 
 namespace flowfabric::e2e {
@@ -239,6 +242,107 @@ TEST_F(Shutdown, DoesNotWaitAfterASecondSignal) {
   server_->signal(SIGINT);
   EXPECT_EQ(server_->wait(20s), 1);
   EXPECT_LT(since.elapsed(), 15s);
+}
+
+// ---- whatever runs ----------------------------------------------------------------------------------------
+
+// Takes connections, and never says anything.
+class Mute {
+ public:
+  Mute() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{.sin_family = AF_INET};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    if (bind(socket_, any, size) != 0 || listen(socket_, 16) != 0 || getsockname(socket_, any, &size) != 0)
+      throw std::runtime_error("cannot listen");
+    port_ = ntohs(address.sin_port);
+  }
+  ~Mute() { close(socket_); }
+  Mute(const Mute&) = delete;
+  Mute& operator=(const Mute&) = delete;
+
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  const int socket_;
+  int port_{};
+};
+
+TEST_F(Shutdown, IsNotKeptUpByACollectorThatDoesNotAnswer) {
+  const Mute collector;
+  server_ = std::make_unique<Serving>(
+      store_, std::vector<std::string>{"--shutdown-grace-ms", "1000", "--otlp-endpoint",
+                                       "http://" + collector.address()});
+  Caller caller(server_->url());
+  ASSERT_TRUE(caller.ask(post("/v1/executions", R"({"execution_kind":"k"})")));
+  std::this_thread::sleep_for(1500ms);  // until it is being told
+  const Stopwatch since;
+  server_->signal(SIGTERM);
+  EXPECT_EQ(server_->wait(20s), 0) << server_->said();
+  EXPECT_LT(since.elapsed(), 4s);
+}
+
+// A store whose statements do not come back: the committer is stuck in one, and so are threads that read.
+class ShutdownOfAStuckStore : public Shutdown {
+ protected:
+  void start_and_block(const std::string& grace_ms) {
+    server_ =
+        std::make_unique<Serving>(postgres_.url(), std::vector<std::string>{"--shutdown-grace-ms", grace_ms});
+    Caller caller(server_->url());
+    ASSERT_TRUE(caller.ask(post("/v1/executions", R"({"execution_kind":"k"})")));
+    blocker_ = std::make_unique<tests::PostgresConnection>(postgres_.url());
+    blocker_->query("begin");
+    blocker_->query("lock table ff_exec_core, ff_attempt in access exclusive mode");
+    start([](Caller& each) { each.ask(post("/v1/executions", R"({"execution_kind":"k"})")); }, 2);
+    start([](Caller& each) { each.ask({.path = "/v1/executions"}); }, 2);
+    std::this_thread::sleep_for(500ms);
+  }
+  void TearDown() override {
+    for (auto& thread : threads_) thread.join();
+  }
+
+  tests::PostgresServer postgres_;
+  std::unique_ptr<tests::PostgresConnection> blocker_;
+};
+
+TEST_F(ShutdownOfAStuckStore, EndsByForceAfterItsGrace) {
+  start_and_block("1000");
+  const Stopwatch since;
+  server_->signal(SIGTERM);
+  EXPECT_EQ(server_->wait(20s), 75) << server_->said();
+  EXPECT_GE(since.elapsed(), 1s);
+  EXPECT_LT(since.elapsed(), 5s);
+  EXPECT_TRUE(
+      server_->said().contains("The grace period is over, and the process is still stopping the engine"))
+      << server_->said();
+}
+
+TEST_F(ShutdownOfAStuckStore, EndsAtOnceAfterASecondSignal) {
+  start_and_block("60000");
+  const Stopwatch since;
+  server_->signal(SIGTERM);
+  ASSERT_TRUE(wait_until([&] { return server_->said().contains("shutting down"); }, 10s));
+  server_->signal(SIGTERM);
+  EXPECT_EQ(server_->wait(20s), 1);
+  EXPECT_LT(since.elapsed(), 5s);
+}
+
+// It has not begun to serve, and waits for a database that says nothing.
+TEST_F(Shutdown, EndsByForceWhileItStarts) {
+  const Mute database;
+  const Stopwatch since;
+  const auto output = folder_.file("said.txt");
+  const auto script = "'" FLOWFABRIC_PROGRAM
+                      "' serve --listen 127.0.0.1:0 --shutdown-grace-ms 500 --store "
+                      "'postgres://x@" +
+                      database.address() + "/x' > '" + output + "' 2>&1 & sleep 1; kill -TERM $!; wait $!";
+  const int status = std::system(script.c_str());
+  EXPECT_LT(since.elapsed(), 7s);
+  std::ifstream file(output);
+  const std::string said{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(WEXITSTATUS(status), 75) << said;
+  EXPECT_TRUE(said.contains("still opening the store")) << said;
 }
 
 }  // namespace

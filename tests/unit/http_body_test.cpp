@@ -69,6 +69,20 @@ TEST(HttpBody, IsRefusedHoweverItIsCut) {
   EXPECT_TRUE(read_in_pieces({BodyForm::Kind::chunked}, endless, 1000).is_malformed);
 }
 
+TEST(HttpBody, MayHaveLittleAroundItsChunks) {
+  const BodyForm chunked{BodyForm::Kind::chunked};
+  const auto with = [&](const std::string& chunk, int count) {
+    std::string bytes;
+    for (int i = 0; i < count; ++i) bytes += chunk;
+    return read_in_pieces(chunked, bytes, 1000);
+  };
+  // 16 KiB, and as much as the chunks hold.
+  EXPECT_FALSE(with("1\r\nx\r\n", 4090).is_malformed);
+  EXPECT_TRUE(with("1\r\nx\r\n", 4100).is_malformed);
+  EXPECT_FALSE(with("5\r\nxxxxx\r\n", 100'000).is_malformed);
+  EXPECT_TRUE(with("1;" + std::string(4000, 'e') + "\r\nx\r\n", 5).is_malformed);
+}
+
 TEST(HttpHead, IsFoundHoweverItIsCut) {
   const std::string bytes = "GET / HTTP/1.1\r\nA: b\r\n\r\nbody\r\n\r\n";
   for (std::size_t size = 1; size <= bytes.size(); ++size) {

@@ -44,7 +44,7 @@ struct Held {
 };
 
 // Says what it was asked, unless there is a route for the path. Bodies have up to kMaxBody bytes,
-// those to /big up to kBigBody.
+// those to /big… up to kBigBody. /vital is vital.
 class TestHandler : public Handler {
  public:
   static constexpr std::size_t kMaxBody = 100;
@@ -83,7 +83,8 @@ class TestHandler : public Handler {
   Admission admit(const Request& head) override {
     if (head.path == "/refused") return {.refusal = Response{.status = 401, .body = "who are you"}};
     if (head.path == "/admit-throws") throw std::runtime_error("admit");
-    return {.max_body = head.path == "/big" ? kBigBody : kMaxBody};
+    return {.max_body = head.path.starts_with("/big") ? kBigBody : kMaxBody,
+            .is_vital = head.path == "/vital"};
   }
   void handle(std::shared_ptr<Exchange> exchange, std::function<void(Response)> answer) override {
     if (const auto route = route_of(exchange->request.path))
@@ -96,7 +97,8 @@ class TestHandler : public Handler {
   Response refuse(Malformed why, const Request* head) override {
     static const std::map<Malformed, int> kStatus{
         {Malformed::bad_request, 400},    {Malformed::header_too_large, 431}, {Malformed::too_slow, 408},
-        {Malformed::body_too_large, 413}, {Malformed::too_busy, 503},         {Malformed::closing, 503}};
+        {Malformed::body_too_large, 413}, {Malformed::too_busy, 503},         {Malformed::address_busy, 429},
+        {Malformed::no_memory, 503},      {Malformed::closing, 503}};
     const bool closing = why == Malformed::closing;
     return {.status = kStatus.at(why),
             .body = (closing ? "closing " : "refused ") + (head ? head->path : "-")};

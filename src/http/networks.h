@@ -1,0 +1,34 @@
+// Client addresses: which of them are in given networks, and as whom a client is counted.
+#pragma once
+
+#include <array>
+#include <boost/asio/ip/address.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flowfabric::http {
+
+// An address, or a network with the number of its fixed bits: `10.1.2.3`, `10.0.0.0/8`, `fd00::/8`.
+class Network {
+ public:
+  // Absent: it is none.
+  static std::optional<Network> parse(std::string_view text);
+  bool contains(const boost::asio::ip::address& address) const;
+
+ private:
+  using Bytes = std::array<unsigned char, 16>;  // IPv4 as IPv6 maps it
+  static Bytes bytes_of(const boost::asio::ip::address& address);
+
+  Bytes bytes_{};
+  unsigned bits_{0};
+};
+
+std::string without_mapping(const boost::asio::ip::address& address);
+
+// As whom a client is counted: its address; of IPv6 the first 64 bits, since a client usually has all
+// addresses that begin with them.
+std::string counted_as(const boost::asio::ip::address& address);
+
+}  // namespace flowfabric::http
