@@ -4,6 +4,7 @@
 
 #include "core/lease.h"
 #include "core/offer.h"
+#include "core/registration.h"
 #include "core/transition.h"
 #include "core/worker.h"
 #include "model/text.h"
@@ -140,7 +141,10 @@ Result<EligibilityChange> release(Unit& unit, const ReleaseExecution& request, C
 
 Rule run_due(Unit& unit, const RouteKey& key, Context& at) {
   const auto* route = unit.find<Route>(key);
-  if (!route || !route->next_due_at_ms || *route->next_due_at_ms > at.now_ms) return Rule::none;
+  if (!route) return Rule::none;
+  const bool looks =
+      route->next_due_at_ms && *route->next_due_at_ms <= at.now_ms && !at.off.has(Rule::unblock);
+  if (!looks) return remove_if_unused(unit, key, at);
   look_at(
       unit, key, [&] { return has_capable_worker(unit, unit.require<Route>(key), at); }, at);
   return Rule::unblock;

@@ -13,7 +13,8 @@ Result<EligibilityChange> unblock(Unit& unit, const UnblockExecution& request, C
 Result<EligibilityChange> hold(Unit& unit, const HoldExecution& request, Context& at);
 Result<EligibilityChange> release(Unit& unit, const ReleaseExecution& request, Context& at);
 
-// Lets go what is blocked on a route as soon as one live worker covers all it requires.
+// Lets go what is blocked on a route as soon as one live worker covers all it requires. A route that nothing
+// needs any more is removed.
 Rule run_due(Unit& unit, const RouteKey& key, Context& at);
 // The same when nobody can tell which workers there are: work that a claim may find is better off than work
 // that waits for good.

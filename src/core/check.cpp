@@ -7,7 +7,7 @@
 #include "core/invariants.h"
 #include "core/join.h"
 #include "core/lane.h"
-#include "core/offer.h"
+#include "core/registration.h"
 #include "core/suspension_check.h"
 #include "core/tags.h"
 #include "core/transition.h"
@@ -50,7 +50,8 @@ CountedJoins count_joins(const std::vector<Edge>& edges) {
 }
 
 bool is_group_of(const Group& group, const Execution& execution, const ExecutionSpec* spec) {
-  return group.lane_id == execution.lane_id && group.namespace_ == execution.namespace_ &&
+  const bool is_of_its_route = !group.route_id || *group.route_id == execution.route_id;
+  return is_of_its_route && group.lane_id == execution.lane_id && group.namespace_ == execution.namespace_ &&
          (!spec || group.execution_kind == spec->execution_kind);
 }
 
@@ -82,8 +83,10 @@ void repair(Unit& unit, const ExecutionId& id, Context& at) {
   const auto& spec = unit.require<ExecutionSpec>(id);
   auto& execution = unit.edit<Execution>(id);
   ensure_lane(unit, execution.lane_id, "doctor", at);
-  execution.route_id = ensure_route(unit, execution.lane_id, execution.namespace_, required_by(spec));
-  execution.group_id = ensure_group(unit, execution.lane_id, execution.namespace_, spec.execution_kind);
+  const auto registration = ensure_registered(unit, execution.lane_id, execution.namespace_,
+                                              required_by(spec), spec.execution_kind, at);
+  execution.route_id = registration.route_id;
+  execution.group_id = registration.group_id;
   execution.state.public_state = derive_public_state(execution.state);
   if (execution.grant_expires_at_ms && !unit.find<Grant>(id)) execution.grant_expires_at_ms.reset();
   renew_offer(execution, at);

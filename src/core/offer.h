@@ -18,19 +18,6 @@ namespace flowfabric::core {
 // age, or the rank in a lane that shares fairly.
 std::optional<std::int64_t> offer_order(const Execution& execution);
 
-// The id of the route, which is registered if it is new.
-std::int64_t ensure_route(Unit& unit, const std::string& lane, const std::string& name_space,
-                          const std::vector<std::string>& required_capabilities);
-
-// The same for the group that listings find it in.
-std::int64_t ensure_group(Unit& unit, const std::string& lane, const std::string& name_space,
-                          const std::string& kind);
-
-// Names the records that the two above will look for.
-void want_route(Unit& unit, const std::string& lane, const std::string& name_space,
-                const std::vector<std::string>& required_capabilities);
-void want_group(Unit& unit, const std::string& lane, const std::string& name_space, const std::string& kind);
-
 std::vector<std::string> split_capabilities(const std::string& joined);
 
 // What a worker serves. Capabilities sorted.

@@ -58,8 +58,8 @@ class RuleSet {
   std::uint64_t bits_{0};
 };
 
-// The rules that a clock of a record of this kind can mean. (That an ended execution is removed is told by
-// another column.)
+// The rules that a clock of a record of this kind can mean. (That an ended execution, a route or a group is
+// removed is told by another column.)
 template <class Record>
 inline constexpr RuleSet kRulesOf{Rule::ttl_sweep};
 template <>
@@ -68,6 +68,8 @@ inline constexpr RuleSet kRulesOf<Execution>{
     Rule::grant_expiry,       Rule::delayed_promoter, Rule::unblock};
 template <>
 inline constexpr RuleSet kRulesOf<Route>{Rule::unblock};
+template <>
+inline constexpr RuleSet kRulesOf<Group>{Rule::retention_trimmer};
 template <>
 inline constexpr RuleSet kRulesOf<Worker>{Rule::worker_registry_ttl_sweep};
 template <>

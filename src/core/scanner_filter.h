@@ -33,6 +33,8 @@ inline constexpr Belonging kBelonging<CancelBacklog> = Belonging::to_flow;
 template <>
 inline constexpr Belonging kBelonging<Route> = Belonging::to_namespace;
 template <>
+inline constexpr Belonging kBelonging<Group> = Belonging::to_namespace;
+template <>
 inline constexpr Belonging kBelonging<Worker> = Belonging::to_namespace;
 template <>
 inline constexpr Belonging kBelonging<DeadWorker> = Belonging::to_namespace;

@@ -256,10 +256,25 @@ struct SpendingOf {
   std::uint32_t limit{};
   auto operator<=>(const SpendingOf&) const = default;
 };
+// The groups of a route, and those of its lane and namespace that an older version made for all routes.
+struct GroupsOf {
+  using Found = GroupKey;
+  std::int64_t route_id{};
+  std::string lane_id;
+  std::string namespace_;
+  std::uint32_t limit{};
+  auto operator<=>(const GroupsOf&) const = default;
+};
+// One of the executions of a group, if there is any.
+struct ExecutionsIn {
+  using Found = ExecutionId;
+  std::int64_t group_id{};
+  auto operator<=>(const ExecutionsIn&) const = default;
+};
 using Questions =
     boost::mp11::mp_list<BlockedOn, WindowOf, SlotsOf, StraySlotsOf, FullKeysOf, ScopesOf, SpendingOf,
                          OpenWaitpoints, WaitpointsNamed, RetiredSecrets, WorkersOf, LeasesOf, BlockedOnRoute,
-                         EdgesFrom, EdgesInto, Descendants, MembersOf, OwedCancels>;
+                         GroupsOf, ExecutionsIn, EdgesFrom, EdgesInto, Descendants, MembersOf, OwedCancels>;
 
 class Unit {
  public:

@@ -10,6 +10,7 @@
 #include "core/expiry.h"
 #include "core/flow_cancel.h"
 #include "core/quota.h"
+#include "core/registration.h"
 #include "core/scanner_filter.h"
 #include "core/stream.h"
 #include "core/suspension.h"
@@ -118,9 +119,11 @@ Operation due_operation(const store::DueKey& key, const core::ClockScope& scope,
           if (outcome->is_foreign) outcome->rests_until_ms = at.now_ms + kLeftMs;
           outcome->rule = outcome->is_foreign ? core::Rule::none : core::run_due(unit, due.key, at);
           if (outcome->rule != core::Rule::none || outcome->is_foreign || at.off.is_empty()) return;
-          const auto* record = unit.find<Record>(due.key);
-          const bool is_due = record && record->next_due_at_ms && *record->next_due_at_ms <= at.now_ms;
-          if (is_due) outcome->rests_until_ms = rest_of(*record, at);
+          if constexpr (has_clock<Record>) {
+            const auto* record = unit.find<Record>(due.key);
+            const bool is_due = record && record->next_due_at_ms && *record->next_due_at_ms <= at.now_ms;
+            if (is_due) outcome->rests_until_ms = rest_of(*record, at);
+          }
         },
         key);
     return engine::Outcome::keep;

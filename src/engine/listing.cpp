@@ -18,8 +18,10 @@ using store::ListScan;
 
 constexpr std::uint32_t kMaxPage = 1000;
 constexpr std::uint32_t kMaxLongPage = 10'000;
-// Beyond this many walks, they are left to the store, which takes them together.
+// Beyond this many walks, they are left to the store, which takes them together: sooner across a network,
+// where each walk is a round trip.
 constexpr std::size_t kMaxWalks = 1024;
+constexpr std::size_t kMaxRemoteWalks = 100;
 // Candidates that a page may look at.
 constexpr std::size_t kMaxLooks = 2000;
 
@@ -126,16 +128,16 @@ Choice choice_of(store::Session& session, const ExecutionFilter& filter) {
 
 // The walks by group and state; absent when they would be too many.
 std::optional<Ways> group_ways(store::Session& session, const ExecutionFilter& filter) {
-  const auto groups =
-      session.groups({filter.lane_id, filter.namespace_, filter.execution_kind}, kMaxWalks + 1);
-  if (groups.size() > kMaxWalks) return std::nullopt;
+  const auto most = session.loads_instantly() ? kMaxWalks : kMaxRemoteWalks;
+  const auto groups = session.groups({filter.lane_id, filter.namespace_, filter.execution_kind}, most + 1);
+  if (groups.size() > most) return std::nullopt;
   std::map<std::string, std::vector<PublicState>> lanes;
   Ways ways;
   for (const auto& group : groups) {
     const auto [it, fresh] = lanes.try_emplace(group.lane_id);
     if (fresh) it->second = states_to_walk(session.count_lane(group.lane_id), filter);
     for (const auto state : it->second) ways.emplace_back(ListScan::InGroup{group.group_id, state});
-    if (ways.size() > kMaxWalks) return std::nullopt;
+    if (ways.size() > most) return std::nullopt;
   }
   return ways;
 }

@@ -36,6 +36,17 @@ inline constexpr bool has_clock = requires(Record r) {
 template <class Record>
 using HasClock = std::bool_constant<has_clock<Record>>;
 using ClockedRecords = boost::mp11::mp_copy_if<Records, HasClock>;
+// Records that are removed when their time has come, if nothing needs them any more. Apart from the clocks,
+// so that a backlog of removals holds up nothing else.
+template <class Record>
+inline constexpr bool is_removable = requires(Record r) {
+  r.purge_at_ms;
+};
+template <class Record>
+using IsRemovable = std::bool_constant<is_removable<Record>>;
+using RemovableRecords = boost::mp11::mp_copy_if<Records, IsRemovable>;
+template <class Record>
+using ComesDue = std::bool_constant<has_clock<Record> || is_removable<Record>>;
 
 // Records whose key begins with that of an execution: removed with it, seen or unseen. (A grant is not among
 // them: what has ended has none.)

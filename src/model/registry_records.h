@@ -56,7 +56,7 @@ struct RouteKey {
 BOOST_DESCRIBE_STRUCT(RouteKey, (), (route_id))
 
 // A distinct combination of lane, namespace and required capabilities: few, registered once, and the unit in
-// which work is offered (core/offer.h).
+// which work is offered (core/offer.h). Removed when it has long had no group (core/registration.h).
 struct Route {
   static constexpr const char* table = "ff_route";
   using Key = RouteKey;
@@ -67,9 +67,11 @@ struct Route {
   std::string namespace_;
   std::string required_capabilities;           // sorted, comma-joined
   std::optional<std::int64_t> next_due_at_ms;  // when to look for a capable worker for what is blocked on it
+  std::int64_t purge_at_ms{};                  // when to look whether it is still needed
   bool operator==(const Route&) const = default;
 };
-BOOST_DESCRIBE_STRUCT(Route, (), (route_id, lane_id, namespace_, required_capabilities, next_due_at_ms))
+BOOST_DESCRIBE_STRUCT(Route, (),
+                      (route_id, lane_id, namespace_, required_capabilities, next_due_at_ms, purge_at_ms))
 
 struct GroupKey {
   std::int64_t group_id{};
@@ -77,8 +79,9 @@ struct GroupKey {
 };
 BOOST_DESCRIBE_STRUCT(GroupKey, (), (group_id))
 
-// A distinct combination of lane, namespace and kind: few, registered once. Listings walk the executions of a
-// group and state by age, and merge the groups that a filter matches (engine/listing.h).
+// A distinct combination of route (and so of lane and namespace) and kind: few, registered once. Listings
+// walk the executions of a group and state by age, and merge the groups that a filter matches
+// (engine/listing.h). Removed when it has long had no execution (core/registration.h).
 struct Group {
   static constexpr const char* table = "ff_exec_group";
   using Key = GroupKey;
@@ -88,9 +91,12 @@ struct Group {
   std::string lane_id;
   std::string namespace_;
   std::string execution_kind;
+  // Absent: an older version made it, which put executions of all routes of its lane and namespace into it.
+  std::optional<std::int64_t> route_id;
+  std::int64_t purge_at_ms{};  // when to look whether it is still needed
   bool operator==(const Group&) const = default;
 };
-BOOST_DESCRIBE_STRUCT(Group, (), (group_id, lane_id, namespace_, execution_kind))
+BOOST_DESCRIBE_STRUCT(Group, (), (group_id, lane_id, namespace_, execution_kind, route_id, purge_at_ms))
 
 struct WorkerKey {
   std::string namespace_;

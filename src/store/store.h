@@ -42,14 +42,16 @@ struct Due {
   typename Record::Key key;
   auto operator<=>(const Due&) const = default;
 };
-using DueKey = boost::mp11::mp_rename<boost::mp11::mp_transform<Due, ClockedRecords>, std::variant>;
+using DueKey =
+    boost::mp11::mp_rename<boost::mp11::mp_transform<Due, boost::mp11::mp_copy_if<Records, ComesDue>>,
+                           std::variant>;
 
 // Asks for what a clock has to see to by a time, oldest first.
 struct DueScan {
   std::int64_t until_ms{};
   core::ClockScope scope{};
   std::size_t limit{};        // of each kind of record
-  std::size_t purge_limit{};  // of executions that are to be removed
+  std::size_t purge_limit{};  // of each kind that is to be removed
 };
 struct DueRecord {
   std::int64_t due_at_ms{};

@@ -173,6 +173,7 @@ std::vector<Damage> repairable() {
       {"GroupUnknown", update("group_id=999", 1), name_of(1)},
       {"GroupOfAnotherKind",
        stray("ff_exec_group", "group_id,lane_id,execution_kind", "'strange'", "group_id"), name_of(1)},
+      {"GroupOfAnotherRoute", "update ff_exec_group set route_id=5 where lane_id='other'", name_of(5)},
       {"SeveralAtOnce",
        update("public_state='failed',offer_order=null", 1) + ";" + update("next_due_at_ms=null", 2) +
            ";delete from ff_exec_tag;delete from ff_lane_count",

@@ -90,7 +90,8 @@ TEST_F(PostgresMigrate, SeveralAtOnceDoItOnce) {
                                       {"8", "flow members"},
                                       {"9", "keys by id"},
                                       {"10", "leases by worker"},
-                                      {"11", "upkeep"}}));
+                                      {"11", "upkeep"},
+                                      {"12", "unused routes and groups"}}));
   expect_works(url);
 }
 
@@ -104,6 +105,8 @@ TEST_F(PostgresMigrate, MembersOfFlowsAreFoundAsBefore) {
   server_.query(
       "drop table ff_flow_member; create index ff_exec_core_flow on ff_exec_core (flow_id);"
       "drop index ff_exec_core_leases; drop table ff_dead_worker;"
+      "alter table ff_route drop column purge_at_ms;"
+      "alter table ff_exec_group drop column route_id, drop column purge_at_ms;"
       "delete from ff_migration_annotation where version >= 8",
       "jobs");
   EXPECT_FALSE(Engine::open(url)) << "it has to be migrated first";

@@ -24,6 +24,9 @@ namespace {
 constexpr std::int64_t kStart = 1'700'000'000'000;
 constexpr std::size_t kOperationsPerSeed = 6000;
 constexpr std::size_t kBatchesBetweenLooks = 20;
+// Of the time without any work: long enough that routes and groups which nothing needs are removed.
+constexpr int kRestSteps = 6;
+constexpr std::int64_t kRestStepMs = 6 * 3'600'000;
 
 // Always the same ones, so that what was green stays green. FF_SEED=<n> replays one seed, FF_SEEDS=<n> draws
 // n new ones.
@@ -44,14 +47,17 @@ struct Totals {
   std::size_t claimed{0};
   std::size_t purged{0};
   std::size_t put_off{0};
+  std::size_t unregistered{0};                   // routes and groups
   std::map<std::string, std::size_t> succeeded;  // by request, or by what the answer says was done
   std::map<std::string, std::size_t> refused;    // "DeliverSignal invalid_token"
   std::set<std::string> suspensions_closed;      // "signal resumed": trigger and reason
 };
 
 void report(const char* what, const std::vector<std::uint64_t>& used, const Totals& totals) {
-  std::printf("%s: %zu operations, %zu tasks claimed, %zu executions removed, %zu put off too often; seeds",
-              what, totals.operations, totals.claimed, totals.purged, totals.put_off);
+  std::printf(
+      "%s: %zu operations, %zu tasks claimed, %zu executions removed, %zu routes and groups, %zu put off too "
+      "often; seeds",
+      what, totals.operations, totals.claimed, totals.purged, totals.unregistered, totals.put_off);
   for (const auto seed : used) std::printf(" %llu", static_cast<unsigned long long>(seed));
   std::printf("\n");
 }
@@ -91,7 +97,8 @@ std::string deed(const Value& answer, const std::string& request) {
     return request;
 }
 
-// A look for work that was blocked may not see what its own batch has changed: it comes a little later then.
+// A look for work that was blocked, or for what needs a route or a group, may not see what its own batch has
+// changed: it comes a little later then.
 enum class RouteLooks { with_others, alone };
 
 class World {
@@ -108,6 +115,7 @@ class World {
     return [this] { return now; };
   }
 
+  std::vector<Step> due_batch(RouteLooks looks) { return everything_due(60, looks); }
   std::vector<Step> next_batch(std::size_t size, RouteLooks looks) {
     auto& dice = callers.dice();
     auto steps = dice.chance(15) ? everything_due(60, looks) : std::vector<Step>();
@@ -124,12 +132,18 @@ class World {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       callers.learn(steps[i], *ran.answers[i]);
       model.observe(steps[i], *ran.answers[i], now);
-      match(steps[i], *ran.answers[i], [&]<class Asked>(const Asked&, const AnswerTo<Asked>& answer) {
-        if (answer)
-          ++totals.succeeded[deed(*answer, short_name_of<Asked>())];
-        else
-          ++totals.refused[short_name_of<Asked>() + " " + std::string(error_name(answer.error().code))];
-      });
+      match(steps[i], *ran.answers[i],
+            [&]<class Asked>([[maybe_unused]] const Asked& asked, const AnswerTo<Asked>& answer) {
+              if constexpr (std::is_same_v<Asked, RunDue>) {
+                const bool is_removal = answer && *answer == core::Rule::retention_trimmer;
+                if (is_removal && !std::holds_alternative<store::Due<Execution>>(asked.key))
+                  ++totals.unregistered;
+              }
+              if (answer)
+                ++totals.succeeded[deed(*answer, short_name_of<Asked>())];
+              else
+                ++totals.refused[short_name_of<Asked>() + " " + std::string(error_name(answer.error().code))];
+            });
     }
     totals.operations += steps.size();
   }
@@ -172,7 +186,7 @@ class World {
 
  private:
   static bool is_look_at_blocked(const store::DueKey& key) {
-    return std::holds_alternative<store::Due<Route>>(key) ||
+    return std::holds_alternative<store::Due<Route>>(key) || std::holds_alternative<store::Due<Group>>(key) ||
            std::holds_alternative<store::Due<Budget>>(key) ||
            std::holds_alternative<store::Due<QuotaPolicy>>(key);
   }
@@ -232,12 +246,35 @@ Ran in_order(const Ran& ran, const std::vector<std::size_t>& order) {
   return sorted;
 }
 
+// Nobody asks for anything for a day and a half; what is due then is done.
+template <class Run>
+void rest(World& world, RouteLooks looks, Totals& totals, Run run) {
+  for (int i = 0; i < kRestSteps; ++i) {
+    world.now += kRestStepMs;
+    for (std::size_t batches = 1; batches < 1000; ++batches) {
+      auto steps = world.due_batch(looks);
+      if (steps.empty()) break;
+      const auto answers = run(steps, batches);
+      if (testing::Test::HasFailure()) return;
+      world.learn(steps, answers, totals);
+    }
+    world.compare_states(totals);
+    if (testing::Test::HasFailure()) return;
+  }
+  check_registrations(world.memory.state(), world.now);
+}
+
 // Takes the world through a seed. `run` gives a batch to every store, and may reorder its steps; it returns
 // the answers.
 template <class Run>
 void simulate(World& world, std::size_t most_steps, RouteLooks looks, Totals& totals, Run run) {
   std::size_t done = 0;
+  bool has_rested = false;
   for (std::size_t batches = 1; done < kOperationsPerSeed; ++batches) {
+    if (done > kOperationsPerSeed / 2 && !std::exchange(has_rested, true)) {
+      rest(world, looks, totals, run);
+      if (testing::Test::HasFailure()) return;
+    }
     const auto size = most_steps - static_cast<std::size_t>(world.callers.dice().below(40));
     auto steps = world.next_batch(size, looks);
     const auto answers = run(steps, batches);
@@ -253,7 +290,12 @@ void simulate(World& world, std::size_t most_steps, RouteLooks looks, Totals& to
 
 // What is offered on a store that others use may be told of once too often, but never too seldom.
 void expect_same_effects(const engine::BatchEffects& expected, const Ran& ran, const Replica& remote) {
-  const auto told = [&](const auto& offer) { return std::ranges::count(ran.effects.offers, offer) == 1; };
+  // The route as an earlier batch saw it: since when it is unused may have changed.
+  const auto told = [&](const auto& offer) {
+    return std::ranges::count_if(ran.effects.offers, [&](const auto& other) {
+             return other.first.route_id == offer.first.route_id && other.second == offer.second;
+           }) == 1;
+  };
   EXPECT_TRUE(std::ranges::all_of(expected.offers, told)) << remote.name() << " wakes too few";
   if (!remote.is_shared()) {
     EXPECT_EQ(ran.effects.offers.size(), expected.offers.size()) << remote.name() << " wakes others";
@@ -359,6 +401,7 @@ void expect_variety(const Totals& totals) {
   expect_variety_of_suspensions(totals);
   EXPECT_GT(totals.claimed, totals.operations / 20) << "the simulation hardly works on anything";
   EXPECT_GT(totals.purged, totals.operations / 50) << "hardly anything is removed";
+  EXPECT_GT(totals.unregistered, 0u) << "no route and no group is removed";
 }
 
 // Which store is the remote one, and how much is asked of it; a batch on PostgreSQL takes some round trips.

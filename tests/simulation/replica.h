@@ -6,6 +6,7 @@
 
 #include "core/block.h"
 #include "core/dead_worker.h"
+#include "core/registration.h"
 #include "engine/batch.h"
 #include "engine/check.h"
 #include "engine/dispatch.h"

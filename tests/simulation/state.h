@@ -103,8 +103,12 @@ std::string different_columns(const Record& a, const Record& b) {
   std::size_t index = 0;
   for_each_field(b, [&](std::string_view name, const auto& field) {
     using Field = std::remove_cvref_t<decltype(field)>;
-    if (*static_cast<const Field*>(fields[index++]) == field) return;
+    const auto& first = *static_cast<const Field*>(fields[index++]);
+    if (first == field) return;
     names += (names.empty() ? "" : ", ") + std::string(name);
+    if constexpr (std::is_integral_v<Field>) {
+      names += " " + std::to_string(first) + " and " + std::to_string(field);
+    }
   });
   return names;
 }

@@ -44,6 +44,19 @@ inline void check_execution(const State& state, const Execution& execution) {
   }
 }
 
+// Of what nothing needs, all is gone whose time has come.
+inline void check_registrations(const State& state, std::int64_t now) {
+  std::set<std::int64_t> groups, routes;
+  for (const auto& [id, execution] : state.rows<Execution>()) groups.insert(execution.group_id);
+  for (const auto& [key, group] : state.rows<Group>()) {
+    routes.insert(group.route_id.value_or(0));
+    EXPECT_TRUE(groups.contains(key.group_id) || group.purge_at_ms > now) << "group " << key.group_id;
+  }
+  for (const auto& [key, route] : state.rows<Route>()) {
+    EXPECT_TRUE(routes.contains(key.route_id) || route.purge_at_ms > now) << "route " << key.route_id;
+  }
+}
+
 inline void check_tag_rows(const State& state) {
   std::set<ExecutionTagKey> expected, stored;
   for (const auto& [id, execution] : state.rows<Execution>()) {

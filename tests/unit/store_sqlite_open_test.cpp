@@ -310,7 +310,7 @@ TEST_F(SqliteOpen, MigratingTwiceDoesNothingTheSecondTime) {
   EXPECT_EQ(first, path_to("a.db") +
                        ": applied 1 foundations, 2 executions, 3 flows, 4 suspension, 5 limits, 6 streams, 7 "
                        "waitpoint ids, 8 pauses, 9 keys by id, 10 redo log, 11 past redo logs, "
-                       "12 leases by worker, 13 upkeep");
+                       "12 leases by worker, 13 upkeep, 14 unused routes and groups");
   EXPECT_EQ(second, path_to("a.db") + ": schema is up to date");
 }
 

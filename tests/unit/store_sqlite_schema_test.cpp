@@ -147,6 +147,9 @@ void ask_when_something_is_due(const std::string& url) {
     session->next_due(scan);
     session->due(scan);
   }
+  // Whether what may be removed is needed.
+  unit.ask(core::GroupsOf{.route_id = 1, .lane_id = "default", .namespace_ = "", .limit = 1});
+  unit.ask(core::ExecutionsIn{1});
   session->rollback();
 }
 
@@ -173,8 +176,10 @@ TEST(SqliteSchema, EveryQueryGoesThroughAnIndex) {
       if (line.find("VIRTUAL TABLE") != std::string::npos) continue;
       EXPECT_EQ(line.find("SCAN"), std::string::npos) << sql << "\n  " << line;
       EXPECT_EQ(line.find("TEMP B-TREE"), std::string::npos) << sql << "\n  " << line;
-      for (const auto* index : {"ff_exec_core_offers", "ff_exec_core_due", "ff_create_dedup_due",
-                                "ff_route_due", "ff_lease_event_pauses", "ff_exec_core_leases"}) {
+      for (const auto* index :
+           {"ff_exec_core_offers", "ff_exec_core_due", "ff_create_dedup_due", "ff_route_due",
+            "ff_lease_event_pauses", "ff_exec_core_leases", "ff_route_purge", "ff_exec_group_purge",
+            "ff_exec_group_route", "ff_exec_core_listing"}) {
         if (line.find(std::string(index) + " ") != std::string::npos) ++through[index];
       }
     }
@@ -183,6 +188,10 @@ TEST(SqliteSchema, EveryQueryGoesThroughAnIndex) {
   EXPECT_GE(through["ff_exec_core_due"], 2) << "what is due, and when something is";
   EXPECT_GE(through["ff_create_dedup_due"], 2);
   EXPECT_GE(through["ff_route_due"], 3) << "what is due, when, and what something is blocked on";
+  EXPECT_GE(through["ff_route_purge"], 2) << "what is to be looked at, and when something is";
+  EXPECT_GE(through["ff_exec_group_purge"], 2);
+  EXPECT_GE(through["ff_exec_group_route"], 2) << "of one route, and of all";
+  EXPECT_GE(through["ff_exec_core_listing"], 1) << "whether a group has an execution";
   EXPECT_GE(through["ff_lease_event_pauses"], 1);
   EXPECT_GE(through["ff_exec_core_leases"], 3) << "of a worker in a namespace, of one in none, and counted";
 }

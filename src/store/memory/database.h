@@ -42,8 +42,9 @@ struct Database {
   std::map<std::string, std::set<std::int64_t>> offering_routes;
   std::map<std::string, std::set<std::int64_t>> armed_routes;
   ByAge by_age;
-  ByAge purgeable;  // by time of removal
+  std::set<std::pair<std::int64_t, DueKey>> removable;  // by time of removal
   std::map<std::pair<std::int64_t, PublicState>, ByAge> group_members;
+  std::map<std::int64_t, std::set<GroupKey>> groups_of_route;
   std::map<FlowId, ByAge> flow_members;
   std::map<std::int64_t, ByAge> blocked_on_route;
   std::map<Uuid, ByAge> blocked_on;
@@ -77,6 +78,10 @@ struct Database {
       if (record->next_due_at_ms)
         update(due, std::pair(*record->next_due_at_ms, DueKey(Due<Record>{record->key()})));
     }
+    if constexpr (is_removable<Record>) {
+      if (const std::optional<std::int64_t> at = record->purge_at_ms)
+        update(removable, std::pair(*at, DueKey(Due<Record>{record->key()})));
+    }
     if constexpr (std::is_same_v<Record, Execution>) {
       if (record->offer_order) {
         auto& offered = offers[record->route_id];
@@ -88,8 +93,8 @@ struct Database {
           offering.insert(record->route_id);
       }
       update(by_age, position_of(*record));
-      if (record->purge_at_ms) update(purgeable, core::ListPosition{*record->purge_at_ms, record->key()});
       update(group_members[{record->group_id, record->state.public_state}], position_of(*record));
+      if (!comes) drop_if_empty(group_members, std::pair(record->group_id, record->state.public_state));
       if (record->flow_id) update(flow_members[*record->flow_id], position_of(*record));
       if (record->state.eligibility_state == EligibilityState::blocked_by_route) {
         update(blocked_on_route[record->route_id], position_of(*record));
@@ -114,9 +119,22 @@ struct Database {
     if constexpr (std::is_same_v<Record, Waitpoint>) {
       update(waitpoints_by_id, std::pair(record->waitpoint_id, record->key()));
     }
+    if constexpr (std::is_same_v<Record, Group>) {
+      if (record->route_id) update(groups_of_route[*record->route_id], record->key());
+    }
     if constexpr (std::is_same_v<Record, Route>) {
       if (record->next_due_at_ms) update(armed_routes[record->lane_id], record->route_id);
+      if (comes) return;
+      drop_if_empty(offers, record->route_id);
+      drop_if_empty(blocked_on_route, record->route_id);
+      drop_if_empty(groups_of_route, record->route_id);
     }
+  }
+
+  template <class Map, class Key>
+  static void drop_if_empty(Map& map, const Key& key) {
+    const auto it = map.find(key);
+    if (it != map.end() && it->second.empty()) map.erase(it);
   }
 
   template <class Record>
@@ -181,7 +199,9 @@ struct Database {
 
   const ByAge& members(const ListScan::Everything&) { return by_age; }
   const ByAge& members(const ListScan::InGroup& group) {
-    return group_members[{group.group_id, group.state}];
+    static const ByAge none;
+    const auto it = group_members.find({group.group_id, group.state});
+    return it == group_members.end() ? none : it->second;
   }
   const ByAge& members(const ListScan::Flows&) { return flows_by_age; }
   const ByAge& members(const ListScan::InFlow& flow) { return flow_members[flow.flow_id]; }

@@ -110,12 +110,11 @@ class MemorySession final : public Session {
       ++counts[key.index()];
       records.found.push_back({time, key});
     }
-    std::size_t removed = 0;
-    for (const auto& [time, id] : database_->purgeable) {
-      if (time > scan.until_ms || removed == scan.purge_limit) break;
-      const DueKey key = Due<Execution>{id};
-      if (!is_for_removal(scan.scope, id)) continue;
-      ++removed;
+    counts.fill(0);
+    for (const auto& [time, key] : database_->removable) {
+      if (time > scan.until_ms) break;
+      if (counts[key.index()] == scan.purge_limit || !is_for_removal(scan.scope, key)) continue;
+      ++counts[key.index()];
       records.found.push_back({time, key});
     }
     return records;
@@ -354,8 +353,10 @@ class MemorySession final : public Session {
         },
         any);
   }
-  bool is_for_removal(const core::ClockScope& scope, const ExecutionId& id) {
-    return scope.removes() && passes<Execution>(scope, id);
+  bool is_for_removal(const core::ClockScope& scope, const DueKey& any) {
+    return scope.removes() &&
+           std::visit([&]<class Record>(const Due<Record>& due) { return passes<Record>(scope, due.key); },
+                      any);
   }
 
   static bool is_one_of(const GroupFilter& filter, const Group& group) {
@@ -421,6 +422,20 @@ class MemorySession final : public Session {
       if (found.size() < question.limit) found.push_back(position.execution_id);
     }
     return found;
+  }
+
+  std::vector<GroupKey> answer(const core::GroupsOf& question) {
+    std::vector<GroupKey> found;
+    for (const auto& key : database_->groups_of_route[question.route_id]) {
+      if (found.size() < question.limit) found.push_back(key);
+    }
+    return found;
+  }
+  std::vector<ExecutionId> answer(const core::ExecutionsIn& question) {
+    const auto& members = database_->group_members;
+    const auto it = members.lower_bound({question.group_id, PublicState{}});
+    if (it == members.end() || it->first.first != question.group_id) return {};
+    return {it->second.begin()->execution_id};
   }
 
   // Edge ids are unique in their flow only, but an execution has edges in one flow.

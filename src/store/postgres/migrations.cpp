@@ -491,7 +491,8 @@ const std::vector<Migration>& migrations() {
                                           {8, "flow members", kFlowMembers, false},
                                           {9, "keys by id", kById},
                                           {10, "leases by worker", kLeaseSchema},
-                                          {11, "upkeep", kUpkeepSchema}};
+                                          {11, "upkeep", kUpkeepSchema},
+                                          {12, "unused routes and groups", kRegistrationSchema, false}};
   return all;
 }
 

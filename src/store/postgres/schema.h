@@ -22,6 +22,7 @@ extern const char* const kWaitpointIdSchema;
 extern const char* const kPauseSchema;
 extern const char* const kLeaseSchema;
 extern const char* const kUpkeepSchema;
+extern const char* const kRegistrationSchema;
 
 // The statements of a migration, those that comment on its tables and columns included.
 std::vector<std::string> statements_of(const Migration& migration);

@@ -247,6 +247,7 @@ void PostgresSession::remember(const Unit& unit) {
     if (slot.stored) settings_.cache->forget(slot.key);
   });
   unit.for_each_dirty<Execution>([&](const Slot<Execution>& slot) { remember(unit, slot); });
+  unit.for_each_dirty<Group>([&](const Slot<Group>& slot) { remember(slot.key, slot.changed); });
   unit.for_each_dirty<Route>([&](const Slot<Route>& slot) {
     if (!slot.changed) return;
     if (!slot.stored) remembered_routes_.erase(slot.changed->lane_id);

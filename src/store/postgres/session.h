@@ -112,6 +112,8 @@ class PostgresSession final : public Session {
   void post_answer(core::Unit& unit, const core::WorkersOf& question);
   void post_answer(core::Unit& unit, const core::LeasesOf& question);
   void post_answer(core::Unit& unit, const core::BlockedOnRoute& question);
+  void post_answer(core::Unit& unit, const core::GroupsOf& question);
+  void post_answer(core::Unit& unit, const core::ExecutionsIn& question);
   void post_answer(core::Unit& unit, const core::EdgesInto& question);
   void post_answer(core::Unit& unit, const core::Descendants& question);
   void post_answer(core::Unit& unit, const core::MembersOf& question);
@@ -131,6 +133,7 @@ class PostgresSession final : public Session {
   void take_edges(core::Unit& unit, const std::vector<core::EdgesFrom>& questions, const Rows& rows);
   void take_downstreams(core::Unit& unit, const Rows& rows);
   bool post_remembered(core::Unit& unit, const GroupKey& key);
+  void remember(const GroupKey& key, const std::shared_ptr<const Group>& group);
   std::vector<QuotaPolicyKey> post_contested(core::Unit& unit, std::vector<QuotaPolicyKey> keys);
 
   // ---- writing ----
@@ -163,6 +166,7 @@ class PostgresSession final : public Session {
     return found;
   }
   std::map<LaneCountKey, std::int64_t> counts(const std::string& sql);
+  ListScan::InGroups all_groups();
   template <class Record>
   void post_due(const DueScan& scan, const char* column, std::size_t limit, DueRecords& records);
   void begin_reading();
@@ -180,7 +184,7 @@ class PostgresSession final : public Session {
   std::int64_t now_ms_{0};
   std::uint64_t replans_at_{0};  // rows inserted
   std::unordered_map<std::string, std::vector<Route>> remembered_routes_;
-  // Groups never change and are never removed.
+  // What a group is never changes; and whether it can be relied on, it says itself (core/registration.h).
   std::unordered_map<std::int64_t, std::shared_ptr<const Group>> remembered_groups_;
   std::vector<core::OfferScan> short_scans_;
   std::vector<std::shared_ptr<Offers>> incomplete_;

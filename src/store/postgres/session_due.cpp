@@ -52,7 +52,9 @@ std::string next_due_expression(const DueScan& scan, Parameters& parameters) {
   for_each_type<ClockedRecords>([&]<class Record>() {
     if (scan.scope.covers<Record>()) consider.template operator()<Record>(kClock);
   });
-  if (scan.scope.removes()) consider.template operator()<Execution>(kRemoval);
+  for_each_type<RemovableRecords>([&]<class Record>() {
+    if (scan.scope.removes()) consider.template operator()<Record>(kRemoval);
+  });
   return "least(" + list + ")";
 }
 
@@ -139,9 +141,10 @@ DueRecords PostgresSession::due(const DueScan& scan) {
     for_each_type<ClockedRecords>([&]<class Record>() {
       if (scan.scope.covers<Record>()) post_due<Record>(scan, kClock, scan.limit, records);
     });
-    if (scan.scope.removes() && scan.purge_limit > 0) {
-      post_due<Execution>(scan, kRemoval, scan.purge_limit, records);
-    }
+    for_each_type<RemovableRecords>([&]<class Record>() {
+      const bool removes = scan.scope.removes() && scan.purge_limit > 0;
+      if (removes) post_due<Record>(scan, kRemoval, scan.purge_limit, records);
+    });
     connection_->flush();
     if (records.unreadable.size() <= unreadable_due_) return records;
     // They may have taken the place of others: look past them.

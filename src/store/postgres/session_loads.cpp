@@ -102,6 +102,15 @@ bool PostgresSession::post_remembered(Unit& unit, const GroupKey& key) {
   return true;
 }
 
+// As it was seen, or left, last; null: it is gone.
+void PostgresSession::remember(const GroupKey& key, const std::shared_ptr<const Group>& group) {
+  if (remembered_groups_.size() >= kMaxRemembered) remembered_groups_.clear();
+  if (group)
+    remembered_groups_[key.group_id] = group;
+  else
+    remembered_groups_.erase(key.group_id);
+}
+
 template <class Record>
 void PostgresSession::post_records(Unit& unit) {
   using Key = typename Record::Key;
@@ -109,7 +118,9 @@ void PostgresSession::post_records(Unit& unit) {
   auto keys = std::exchange(unit.wanted<Record>(), {});
   make_distinct(keys);
   if constexpr (std::is_same_v<Record, Group>) {
-    std::erase_if(keys, [&](const Key& key) { return post_remembered(unit, key); });
+    // Readers want to know what is stored now.
+    if (access_ == Access::write)
+      std::erase_if(keys, [&](const Key& key) { return post_remembered(unit, key); });
     if (keys.empty()) return;
   }
   if constexpr (std::is_same_v<Record, Execution>) {
@@ -127,11 +138,8 @@ void PostgresSession::post_records(Unit& unit) {
                     [this, &unit, keys](const Rows& found) {
                       for (int row = 0; row < found.size(); ++row) {
                         auto record = std::make_shared<const Record>(found.get_struct<Record>(row));
-                        if constexpr (std::is_same_v<Record, Group>) {
-                          if (remembered_groups_.size() < kMaxRemembered)
-                            remembered_groups_[record->group_id] = record;
-                        }
                         const auto key = record->key();
+                        if constexpr (std::is_same_v<Record, Group>) remember(key, record);
                         unit.put<Record>(key, std::move(record));
                       }
                       // The rest is not there.
@@ -146,13 +154,16 @@ void PostgresSession::post_locks(Unit& unit) {
   auto keys = std::exchange(unit.wanted_locks<Record>(), {});
   make_distinct(keys);
   static const std::string sql = select_by_keys<Record>(Lock::update);
-  connection_->post(sql, key_parameters<Key>(keys), [&unit, keys](const Rows& found) {
+  connection_->post(sql, key_parameters<Key>(keys), [this, &unit, keys](const Rows& found) {
     std::map<Key, std::shared_ptr<const Record>> records;
     for (int row = 0; row < found.size(); ++row) {
       auto record = std::make_shared<const Record>(found.get_struct<Record>(row));
       records[record->key()] = record;
     }
-    for (const auto& key : keys) unit.put_locked<Record>(key, records[key]);
+    for (const auto& key : keys) {
+      if constexpr (std::is_same_v<Record, Group>) remember(key, records[key]);
+      unit.put_locked<Record>(key, records[key]);
+    }
   });
 }
 
@@ -225,9 +236,9 @@ void PostgresSession::post_offers(Unit& unit, const OfferScan& scan) {
   const bool locks = access_ == Access::write;
   auto offers = std::make_shared<Offers>(Offers{.scan = scan, .start = {}});
   if (locks && !scan.after) offers->start = settings_.cursors->start(scan.route_id);
-  auto& uncached = uncached_routes_[scan.route_id];
-  offers->by_cache = locks && uncached == 0;
-  if (uncached > 0) --uncached;
+  const auto uncached = uncached_routes_.find(scan.route_id);
+  offers->by_cache = locks && uncached == uncached_routes_.end();
+  if (uncached != uncached_routes_.end() && --uncached->second == 0) uncached_routes_.erase(uncached);
   Parameters parameters;
   parameters.add(scan.route_id).add(static_cast<std::int64_t>(scan.limit));
   if (scan.after)
@@ -315,6 +326,26 @@ void PostgresSession::post_answer(Unit& unit, const core::BlockedOnRoute& questi
       "order by route_id,created_at_ms,partition_key,execution_id limit $2::int8",
       Parameters().add(question.route_id).add(static_cast<std::int64_t>(question.limit)),
       [&unit, question](const Rows& found) { unit.put_answer(question, found.all<ExecutionId>()); });
+}
+
+void PostgresSession::post_answer(Unit& unit, const core::GroupsOf& question) {
+  connection_->post(
+      "select group_id from ff_exec_group where route_id=$1::int8 union all select group_id from "
+      "ff_exec_group where route_id is null and lane_id=$2::text and coalesce(namespace,'')=$3::text "
+      "limit $4::int8",
+      Parameters()
+          .add(question.route_id)
+          .add(question.lane_id)
+          .add(question.namespace_)
+          .add(static_cast<std::int64_t>(question.limit)),
+      [&unit, question](const Rows& found) { unit.put_answer(question, found.all<GroupKey>()); });
+}
+
+void PostgresSession::post_answer(Unit& unit, const core::ExecutionsIn& question) {
+  connection_->post("select partition_key,execution_id from ff_exec_core where group_id=$1::int8 limit 1",
+                    Parameters().add(question.group_id), [&unit, question](const Rows& found) {
+                      unit.put_answer(question, found.all<ExecutionId>());
+                    });
 }
 
 }  // namespace flowfabric::store::postgres

@@ -10,6 +10,8 @@ namespace flowfabric::store::postgres {
 namespace {
 
 constexpr const char* kPosition = "created_at_ms,partition_key,execution_id";
+// To look into a group costs as much as to read a few rows.
+constexpr int kExecutionsPerLook = 2;
 // How long a reader of events waits for transactions that are still open, so that callers find their own.
 constexpr std::chrono::milliseconds kSettling{100};
 constexpr std::chrono::milliseconds kSettlingStep{2};
@@ -20,13 +22,19 @@ struct ListSql {
   int parameters;     // of the conditions
 };
 
-// Every index on a hot row is paid for with every change of it, so there is none for everything by age: the
-// groups and states, which have one, are walked side by side.
 ListSql list_sql(const ListScan::InGroups&) {
-  return {"ff_exec_core where group_id=g.group_id and public_state=s.state", "group_id,public_state,", 4};
+  return {"ff_exec_core where group_id=g.group_id and public_state=g.state", "group_id,public_state,", 4};
 }
-ListSql list_sql(const ListScan::Everything&) {
-  return list_sql(ListScan::InGroups{});
+// The same rows, all of them.
+ListSql unordered_list_sql(const ListScan::InGroups& of) {
+  const auto [lane, name_space, kind] = of.groups;
+  std::string from = "ff_exec_core where public_state=any($1::text[])";
+  from += lane ? " and lane_id=$2::text" : " and $2::text is null";
+  from += name_space ? " and coalesce(namespace,'')=$3::text" : " and $3::text is null";
+  from += kind ? " and group_id in (select group_id from ff_exec_group where "
+                 "coalesce(execution_kind,'')=$4::text)"
+               : " and $4::text is null";
+  return {from, "", 4};
 }
 ListSql list_sql(const ListScan::InGroup&) {
   return {"ff_exec_core where group_id=$1::int8 and public_state=$2::text", "group_id,public_state,", 2};
@@ -46,12 +54,6 @@ void add_list(Parameters& parameters, const ListScan::InGroups& of) {
   parameters.add_array<std::string>(
       of.states, [](std::string& bytes, PublicState state) { append_bytes(bytes, enum_name(state)); });
   parameters.add(of.groups.lane_id).add(of.groups.namespace_).add(of.groups.execution_kind);
-}
-void add_list(Parameters& parameters, const ListScan::Everything&) {
-  ListScan::InGroups all;
-  for (std::size_t i = 0; i < enum_size<PublicState>(); ++i)
-    all.states.push_back(static_cast<PublicState>(i));
-  add_list(parameters, all);
 }
 void add_list(Parameters& parameters, const ListScan::InGroup& group) {
   parameters.add(group.group_id).add(group.state);
@@ -83,22 +85,33 @@ std::string group_matches(int first) {
          "coalesce(execution_kind,'')=" + parameter(first + 2) + "::text)";
 }
 
-std::string list_statement(const ListScan& scan) {
-  const auto [from, first, count] = std::visit([](const auto& of) { return list_sql(of); }, scan.of);
+// Whether there are so few executions that it is quicker to read all of them than to look into every group.
+std::string are_few_statement() {
+  return "select (select coalesce(sum(executions),0) from ff_lane_count)<=" +
+         std::to_string(kExecutionsPerLook) + "*cardinality($1::text[])*count(*) from ff_exec_group where " +
+         group_matches(2);
+}
+
+std::string list_statement(const ListSql& list, const ListScan& scan, bool side_by_side) {
+  const auto& [from, first, count] = list;
   const bool newest = scan.order == ListOrder::newest;
   std::string sql = std::string("select ") + kPosition + " from " + from;
   if (scan.after) {
     sql += std::string(" and (") + kPosition + ")" + (newest ? "<" : ">") + "(" + parameter(count + 2) +
            "::int8," + parameter(count + 3) + "::int4," + parameter(count + 4) + "::uuid)";
   }
+  sql += " order by " + ordered(first + kPosition, newest);
   const std::string limit = " limit " + parameter(count + 1) + "::int8";
-  sql += " order by " + ordered(first + kPosition, newest) + limit;
-  const bool side_by_side = std::holds_alternative<ListScan::Everything>(scan.of) ||
-                            std::holds_alternative<ListScan::InGroups>(scan.of);
-  if (!side_by_side) return sql;
-  return std::string("select ") + kPosition + " from (select group_id from ff_exec_group where " +
-         group_matches(2) + ") as g cross join unnest($1::text[]) as s(state) cross join lateral (" + sql +
-         ") as walk order by " + ordered(kPosition, newest) + limit;
+  if (!side_by_side) return sql + limit;
+  // What comes first is in those groups and states whose own first comes first: of all others, one row is
+  // looked at.
+  const auto by_age = " order by " + ordered(kPosition, newest) + limit;
+  const auto heads =
+      "select g.* from (select group_id,s.state from ff_exec_group cross join unnest($1::text[]) as s(state) "
+      "where " +
+      group_matches(2) + ") as g cross join lateral (" + sql + " limit 1) as head" + by_age;
+  return std::string("select ") + kPosition + " from (" + heads + ") as g cross join lateral (" + sql +
+         limit + ") as walk" + by_age;
 }
 
 const auto mark = []<class Field>(int number) {
@@ -158,12 +171,40 @@ std::map<LaneCountKey, std::int64_t> PostgresSession::lane_counts() {
       "select lane_id,public_state,sum(executions)::int8 from ff_lane_count group by lane_id,public_state");
 }
 
+// Every index on a hot row is paid for with every change of it, so there is none for everything by age: the
+// groups and the states that there are, which have one, are walked side by side.
+ListScan::InGroups PostgresSession::all_groups() {
+  std::map<PublicState, std::int64_t> counts;
+  for (const auto& [key, count] : lane_counts()) counts[key.public_state] += count;
+  ListScan::InGroups all;
+  for (const auto& [state, count] : counts) {
+    if (count > 0) all.states.push_back(state);
+  }
+  return all;
+}
+
 std::vector<core::ListPosition> PostgresSession::scan(const ListScan& scan) {
-  Parameters parameters;
-  std::visit([&](const auto& of) { add_list(parameters, of); }, scan.of);
-  parameters.add(as_limit(scan.limit));
-  if (scan.after) parameters.add_fields(*scan.after);
-  return rows<core::ListPosition>(list_statement(scan), parameters);
+  return std::visit(
+      [&]<class Of>(const Of& of) {
+        if constexpr (std::is_same_v<Of, ListScan::Everything>) {
+          return this->scan({all_groups(), scan.order, scan.after, scan.limit});
+        } else {
+          constexpr bool in_groups = std::is_same_v<Of, ListScan::InGroups>;
+          Parameters parameters;
+          add_list(parameters, of);
+          bool are_few = false;
+          auto list = list_sql(of);
+          if constexpr (in_groups) {
+            static const std::string sql = are_few_statement();
+            connection_->run(sql, parameters, [&](const Rows& found) { found.read(0, 0, are_few); });
+            if (are_few) list = unordered_list_sql(of);
+          }
+          parameters.add(as_limit(scan.limit));
+          if (scan.after) parameters.add_fields(*scan.after);
+          return rows<core::ListPosition>(list_statement(list, scan, in_groups && !are_few), parameters);
+        }
+      },
+      scan.of);
 }
 
 std::vector<Group> PostgresSession::groups(const GroupFilter& filter, std::size_t limit) {

@@ -469,7 +469,8 @@ const std::vector<Migration>& migrations() {
                                           {10, "redo log", kRedoSchema},
                                           {11, "past redo logs", kPastRedoSchema},
                                           {12, "leases by worker", kLeaseSchema},
-                                          {13, "upkeep", kUpkeepSchema}};
+                                          {13, "upkeep", kUpkeepSchema},
+                                          {14, "unused routes and groups", kRegistrationSchema}};
   return all;
 }
 

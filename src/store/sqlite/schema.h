@@ -25,6 +25,7 @@ extern const char* const kRedoSchema;
 extern const char* const kPastRedoSchema;
 extern const char* const kLeaseSchema;
 extern const char* const kUpkeepSchema;
+extern const char* const kRegistrationSchema;
 
 // Refuses a file of another program before anything touches it.
 void check_file(const File& file);

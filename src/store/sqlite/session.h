@@ -91,6 +91,7 @@ class SqliteSession : public Session {
     return found;
   }
   std::map<LaneCountKey, std::int64_t> counts(const std::string& sql);
+  Statement& groups_statement(const std::string& columns, const GroupFilter& filter, std::size_t limit);
   std::vector<core::ListPosition> scan_groups(const ListScan::InGroups& of, const ListScan& scan);
   template <class Record>
   Statement& due_statement(const DueScan& scan, const char* column, const std::string& columns);
@@ -101,6 +102,8 @@ class SqliteSession : public Session {
   std::vector<WorkerKey> answer(const core::WorkersOf& question);
   std::vector<ExecutionId> answer(const core::LeasesOf& question);
   std::vector<ExecutionId> answer(const core::BlockedOnRoute& question);
+  std::vector<GroupKey> answer(const core::GroupsOf& question);
+  std::vector<ExecutionId> answer(const core::ExecutionsIn& question);
   template <class Question>
   std::vector<EdgeKey> edges_by(const std::string& column, const ExecutionId& end, const Question& question);
   std::vector<EdgeKey> answer(const core::EdgesFrom& question);

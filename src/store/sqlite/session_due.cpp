@@ -78,7 +78,9 @@ DueRecords SqliteSession::due(const DueScan& scan) {
   for_each_type<ClockedRecords>([&]<class Record>() {
     if (scan.scope.covers<Record>()) read_due<Record>(scan, kClock, scan.limit, records);
   });
-  if (scan.scope.removes()) read_due<Execution>(scan, kRemoval, scan.purge_limit, records);
+  for_each_type<RemovableRecords>([&]<class Record>() {
+    if (scan.scope.removes()) read_due<Record>(scan, kRemoval, scan.purge_limit, records);
+  });
   return records;
 }
 
@@ -99,7 +101,9 @@ std::optional<std::int64_t> SqliteSession::next_due(const DueScan& scan) {
   for_each_type<ClockedRecords>([&]<class Record>() {
     if (scan.scope.covers<Record>()) consider(first_due<Record>(scan, kClock));
   });
-  if (scan.scope.removes()) consider(first_due<Execution>(scan, kRemoval));
+  for_each_type<RemovableRecords>([&]<class Record>() {
+    if (scan.scope.removes()) consider(first_due<Record>(scan, kRemoval));
+  });
   return next;
 }
 

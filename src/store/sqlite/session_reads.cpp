@@ -139,10 +139,11 @@ std::vector<core::ListPosition> SqliteSession::scan_groups(const ListScan::InGro
   FirstPositions first(scan.order, scan.limit);
   const ListScan each{ListScan::InGroup{}, scan.order, scan.after, scan.limit};
   auto& query = statement(list_statement(each));
-  for (const auto& group : groups(of.groups, std::numeric_limits<std::int64_t>::max())) {
+  auto& groups = groups_statement("group_id", of.groups, std::numeric_limits<std::int64_t>::max());
+  for (const auto& [group_id] : rows<GroupKey>(groups)) {
     for (const auto state : of.states) {
       const ResetAfterUse reset(query);
-      bind_list(query.get(), ListScan::InGroup{group.group_id, state});
+      bind_list(query.get(), ListScan::InGroup{group_id, state});
       bind(query.get(), 3, scan.limit);
       if (scan.after) bind_all(query.get(), 4, *scan.after);
       while (query.step() && first.take(read_all<core::ListPosition>(query.get()))) {
@@ -162,8 +163,10 @@ std::vector<core::ListPosition> SqliteSession::scan(const ListScan& scan) {
   return rows<core::ListPosition>(query);
 }
 
-std::vector<Group> SqliteSession::groups(const GroupFilter& filter, std::size_t limit) {
-  std::string sql = "select " + column_list<Group>() + " from ff_exec_group where true";
+// The filter must outlive its use.
+Statement& SqliteSession::groups_statement(const std::string& columns, const GroupFilter& filter,
+                                           std::size_t limit) {
+  std::string sql = "select " + columns + " from ff_exec_group where true";
   if (filter.lane_id) sql += " and lane_id=?2";
   // An empty text is stored as null.
   if (filter.namespace_) sql += " and coalesce(namespace,'')=?3";
@@ -173,7 +176,11 @@ std::vector<Group> SqliteSession::groups(const GroupFilter& filter, std::size_t 
   if (filter.lane_id) bind(query.get(), 2, filter.lane_id);
   if (filter.namespace_) bind(query.get(), 3, filter.namespace_);
   if (filter.execution_kind) bind(query.get(), 4, filter.execution_kind);
-  return rows<Group>(query);
+  return query;
+}
+
+std::vector<Group> SqliteSession::groups(const GroupFilter& filter, std::size_t limit) {
+  return rows<Group>(groups_statement(column_list<Group>(), filter, limit));
 }
 
 std::vector<ExecutionId> SqliteSession::expired_leases(const ExpiredLeaseScan& scan) {
@@ -285,6 +292,23 @@ std::vector<LeaseCount> SqliteSession::count_leases(const std::vector<std::strin
     for (const auto& [name_space, leases] : held) counts.push_back({instance, name_space, leases});
   }
   return counts;
+}
+
+std::vector<GroupKey> SqliteSession::answer(const core::GroupsOf& question) {
+  auto& query = statement(
+      "select group_id from ff_exec_group where route_id=?1 union all select group_id from ff_exec_group "
+      "where route_id is null and +lane_id=?2 and coalesce(namespace,'')=?3 limit ?4");
+  bind(query.get(), 1, question.route_id);
+  bind(query.get(), 2, question.lane_id);
+  bind(query.get(), 3, question.namespace_);
+  bind(query.get(), 4, question.limit);
+  return rows<GroupKey>(query);
+}
+
+std::vector<ExecutionId> SqliteSession::answer(const core::ExecutionsIn& question) {
+  auto& query = statement("select partition_key,execution_id from ff_exec_core where group_id=?1 limit 1");
+  bind(query.get(), 1, question.group_id);
+  return rows<ExecutionId>(query);
 }
 
 std::vector<ExecutionId> SqliteSession::answer(const core::BlockedOnRoute& question) {
