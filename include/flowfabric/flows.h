@@ -142,6 +142,9 @@ struct FlowSubmission {
   bool already_existed{false};
   bool operator==(const FlowSubmission&) const = default;
 };
+inline constexpr std::size_t kMaxFlowNodes = 10'000;
+inline constexpr std::size_t kMaxFlowEdges = 100'000;
+
 // All of it or nothing; no member can be claimed before all are there. With a `flow_id`, repeating the call
 // gives the same answer.
 struct SubmitFlow {
@@ -151,8 +154,8 @@ struct SubmitFlow {
   std::string namespace_{};
   FailurePolicy failure_policy{};
   Tags tags{};
-  std::vector<FlowNode> nodes;  // up to 10 000
-  std::vector<FlowEdge> edges;  // up to 100 000
+  std::vector<FlowNode> nodes;  // 1 to kMaxFlowNodes
+  std::vector<FlowEdge> edges;  // up to kMaxFlowEdges
 };
 
 // ---- stopping ---------------------------------------------------------------------------------------------

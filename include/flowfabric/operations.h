@@ -22,6 +22,14 @@
 namespace flowfabric {
 
 using Tags = std::map<std::string, std::string>;
+// Of an execution, and of a flow. Every event of an execution carries its tags, so they are kept small.
+inline constexpr std::size_t kMaxTags = 64;
+inline constexpr std::size_t kMaxTagKeyBytes = 256;
+inline constexpr std::size_t kMaxTagValueBytes = 1024;
+inline constexpr std::size_t kMaxTagsBytes = 16u << 10;  // keys and values of all of them
+
+// How many executions one call may create.
+inline constexpr std::size_t kMaxCreates = 1000;
 
 // ---- submitting ----------------------------------------------------------------------------------------
 

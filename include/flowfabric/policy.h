@@ -21,6 +21,7 @@ inline constexpr std::uint32_t kDefaultMaxSignals = 10'000;
 inline constexpr std::int64_t kDefaultDedupWindowMs = 86'400'000;
 inline constexpr std::size_t kMaxCapabilityTokens = 256;
 inline constexpr std::size_t kMaxCapabilityBytes = 4096;
+inline constexpr std::size_t kMaxPolicyEntries = 64;  // of each list in a policy but the capabilities
 
 struct FixedBackoff {
   std::uint64_t delay_ms{1000};

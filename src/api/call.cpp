@@ -1,5 +1,7 @@
 #include "api/call.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <random>
 
@@ -10,6 +12,8 @@ namespace flowfabric::api {
 namespace {
 
 constexpr std::chrono::milliseconds kProbePatience{2000};
+// A store that is away fails every request, and a log that tells of each helps nobody.
+constexpr std::size_t kFailureLinesPerMinute = 600;
 
 // One look at the store.
 Result<bool> probe(Engine& engine) {
@@ -33,12 +37,19 @@ Services::Services(Engine& the_engine, Options the_options)
       options(std::move(the_options)),
       token(options.token),
       outside_signals(options.outside_signals_per_minute),
+      failure_lines(kFailureLinesPerMinute),
       stream_operations(options.max_stream_operations),
       live_streams(options.max_live_streams),
       store_probe([this] { return probe(engine); }, kProbePatience),
       figures([this] { return engine.call(ReadFigures{}); }, kProbePatience),
       readers(options.read_threads),
       prober(2) {}
+
+void Services::log_failure(const Error& error, const http::Request& asked, std::string_view request_id) {
+  if (!options.failure_log || !failure_lines.take("")) return;
+  options.failure_log(
+      fmt::format("request {}, {} {}, failed: {}", request_id, asked.method, asked.path, error.to_string()));
+}
 
 Call::Call(Services& shared, std::shared_ptr<http::Exchange> its_exchange,
            std::function<void(http::Response)> answer)
@@ -57,15 +68,12 @@ void Call::reply(int status, std::string json) {
 void Call::reply(const Error& error) {
   const bool own_words = !missing.empty() && error_info(error.code).kind == ErrorKind::not_found;
   if (own_words) return reply(Refusal{404, std::string(error_name(error.code)), missing, error.advice});
+  if (is_failure(error)) services.log_failure(error, exchange->request, request_id);
   reply(status_of(error), error_body(error, request_id));
 }
 
 void Call::reply(const Refusal& refusal) {
   reply(refusal.status, error_body(refusal, request_id));
-}
-
-bool is_json(std::string_view bytes) {
-  return Json::parse(bytes).has_value();
 }
 
 std::uint32_t attempt_of(const CallPtr& call) {
@@ -82,7 +90,7 @@ std::uint32_t attempt_of(const CallPtr& call) {
 void write_payload(JsonWriter& out, std::string_view name, std::string_view bytes) {
   if (bytes.empty())
     out.key(name).null();
-  else if (is_json(bytes))
+  else if (Json::is_valid(bytes))
     out.key(name).raw(bytes);
   else
     out.field(std::string(name) + "_base64", to_base64(bytes));

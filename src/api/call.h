@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,9 +48,11 @@ struct Options {
   std::chrono::milliseconds rotation_timeout{120'000};  // after which a rotation is answered with 504
   std::size_t read_threads{8};
   BodyLimits max_body{};
-  std::function<void(const std::string& line)> access_log{};  // a JSON object per request; empty: none
-  std::function<void(const std::string& line)> audit_log{};   // what an auditor asks for; empty: none
-  Tracer* tracer{nullptr};                                    // who is told of spans; null: there are none
+  std::size_t max_json_values{1'000'000};                      // of a request's body
+  std::function<void(const std::string& line)> access_log{};   // a JSON object per request; empty: none
+  std::function<void(const std::string& line)> audit_log{};    // what an auditor asks for; empty: none
+  std::function<void(const std::string& text)> failure_log{};  // why requests are answered 5xx; empty: nobody
+  Tracer* tracer{nullptr};                                     // who is told of spans; null: there are none
 };
 
 // How many may do something at once. Nobody waits for a permit.
@@ -67,11 +70,14 @@ class Permits {
 
 struct Services {
   Services(Engine& the_engine, Options the_options);
+  // Writes down what a client is not told; only so much in a second.
+  void log_failure(const Error& error, const http::Request& asked, std::string_view request_id);
 
   Engine& engine;
   const Options options;
   Token token;
   RateLimit outside_signals;
+  RateLimit failure_lines;
   Metrics metrics;
   Permits stream_operations;
   Permits live_streams;
@@ -143,8 +149,12 @@ class Call : public std::enable_shared_from_this<Call> {
       reply(refusal);
     } catch (const Error& error) {
       reply(error);
+    } catch (const std::bad_alloc&) {
+      reply(
+          Error{ErrorCode::unavailable, "out of memory", "The server is short of memory: repeat it later."});
     } catch (const std::exception& problem) {
-      reply(Error{ErrorCode::invariant_violation, "", problem.what()});
+      reply(Error{ErrorCode::invariant_violation, problem.what(),
+                  "The server could not answer this: its log tells why, by the request's id."});
     }
   }
 
@@ -191,8 +201,6 @@ class Call : public std::enable_shared_from_this<Call> {
 
 // `"<name>": …` when the bytes are JSON, `"<name>_base64": …` when they are not, null when there are none.
 void write_payload(JsonWriter& out, std::string_view name, std::string_view bytes);
-// True: one JSON value, and nothing else.
-bool is_json(std::string_view bytes);
 // The second part of a path that ends `/executions/{id}/attempts/{idx}…`.
 std::uint32_t attempt_of(const CallPtr& call);
 

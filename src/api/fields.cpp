@@ -2,10 +2,17 @@
 
 #include <charconv>
 
+#include "flowfabric/operations.h"
 #include "model/base64.h"
 #include "model/text.h"
 
 namespace flowfabric::api {
+
+namespace {
+
+constexpr std::size_t kMaxKeys = 1000;
+
+}  // namespace
 
 void refuse_shape(std::string detail) {
   throw Refusal{422, "invalid_input", "invalid JSON: Unprocessable Entity", std::move(detail)};
@@ -20,9 +27,10 @@ void refuse(const Error& error) {
 }
 
 Fields::Fields(JsonView object, std::string where) : object_(object), where_(std::move(where)) {
-  if (object_.kind() != JsonView::Kind::object) {
-    refuse_shape((where_.empty() ? "The body" : where_) + " must be a JSON object.");
-  }
+  const auto named_object = [&] { return where_.empty() ? "The body" : where_; };
+  if (object_.kind() != JsonView::Kind::object) refuse_shape(named_object() + " must be a JSON object.");
+  // Each key that is looked for is compared with all of them.
+  if (object_.size() > kMaxKeys) refuse_shape(named_object() + " has too many keys.");
 }
 
 std::string Fields::named(std::string_view key) const {
@@ -112,6 +120,22 @@ std::map<std::string, std::string> Fields::text_map(std::string_view key) const 
     all.insert_or_assign(std::string(item.key()), as_text(key, item));
   }
   return all;
+}
+
+std::map<std::string, std::string> Fields::tags() const {
+  if (const auto given = find_any("tags"); given && given->size() > kMaxTags) {
+    refuse_input(named("tags") + ": there are " + std::to_string(given->size()), "Give at most 64 tags.");
+  }
+  return text_map("tags");
+}
+
+JsonView Fields::array(std::string_view key, std::size_t least, std::size_t most) const {
+  const auto items = array(key);
+  if (items.size() < least || items.size() > most) {
+    refuse_input(named(key) + ": give " + std::to_string(least) + " to " + std::to_string(most),
+                 "Give fewer in one call.");
+  }
+  return items;
 }
 
 JsonView Fields::array(std::string_view key) const {

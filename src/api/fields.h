@@ -104,6 +104,8 @@ class Fields {
   // May be absent, but not null.
   std::vector<std::string> texts(std::string_view key) const;
   std::map<std::string, std::string> text_map(std::string_view key) const;
+  // Up to kMaxTags of them, which is checked first: 400.
+  std::map<std::string, std::string> tags() const;
   template <class Number>
   std::vector<Number> numbers(std::string_view key) const {
     std::vector<Number> all;
@@ -123,6 +125,8 @@ class Fields {
   }
 
   JsonView array(std::string_view key) const;  // required
+  // The same, of at most so many items. More are 400; `least` says how many there must be.
+  JsonView array(std::string_view key, std::size_t least, std::size_t most) const;
   JsonView as_object(std::string_view key, JsonView value) const;
   Fields object(std::string_view key) const;  // required
   std::optional<Fields> maybe_object(std::string_view key) const;

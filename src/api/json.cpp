@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/basic_parser_impl.hpp>
 #include <charconv>
 #include <cmath>
@@ -24,18 +25,27 @@ struct JsonBuilder {
   std::uint32_t key_length{0};
   std::uint32_t part_begin{0};
   bool in_part{false};
+  std::size_t max_values{0};
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(json.texts_.size()); }
 
-  void add(JsonView::Kind kind, std::uint32_t text = 0, std::uint32_t length = 0, bool boolean = false) {
+  // False: there are too many values, and parsing ends.
+  bool add(Error& error, JsonView::Kind kind, std::uint32_t text = 0, std::uint32_t length = 0,
+           bool boolean = false) {
+    if (json.nodes_.size() >= max_values) {
+      error = boost::json::error::array_too_large;
+      return false;
+    }
     if (!open.empty()) ++json.nodes_[open.back()].count;
     const auto next = static_cast<std::uint32_t>(json.nodes_.size() + 1);
     json.nodes_.push_back({kind, boolean, text, length, key, key_length, next, 0});
     key_length = 0;
+    return true;
   }
-  void begin(JsonView::Kind kind) {
-    add(kind);
+  bool begin(Error& error, JsonView::Kind kind) {
+    if (!add(error, kind)) return false;
     open.push_back(static_cast<std::uint32_t>(json.nodes_.size() - 1));
+    return true;
   }
   bool close() {
     json.nodes_[open.back()].next = static_cast<std::uint32_t>(json.nodes_.size());
@@ -52,23 +62,16 @@ struct JsonBuilder {
     in_part = false;
     return size() - part_begin;
   }
-  bool number(Text text) {
+  bool number(Text text, Error& error) {
     const auto length = end_part(text);
-    add(JsonView::Kind::number, part_begin, length);
-    return true;
+    return add(error, JsonView::Kind::number, part_begin, length);
   }
 
   bool on_document_begin(Error&) { return true; }
   bool on_document_end(Error&) { return true; }
-  bool on_object_begin(Error&) {
-    begin(JsonView::Kind::object);
-    return true;
-  }
+  bool on_object_begin(Error& error) { return begin(error, JsonView::Kind::object); }
   bool on_object_end(std::size_t, Error&) { return close(); }
-  bool on_array_begin(Error&) {
-    begin(JsonView::Kind::array);
-    return true;
-  }
+  bool on_array_begin(Error& error) { return begin(error, JsonView::Kind::array); }
   bool on_array_end(std::size_t, Error&) { return close(); }
   bool on_key_part(Text text, std::size_t, Error&) {
     part(text);
@@ -83,41 +86,93 @@ struct JsonBuilder {
     part(text);
     return true;
   }
-  bool on_string(Text text, std::size_t, Error&) {
+  bool on_string(Text text, std::size_t, Error& error) {
     const auto length = end_part(text);
-    add(JsonView::Kind::string, part_begin, length);
-    return true;
+    return add(error, JsonView::Kind::string, part_begin, length);
   }
   bool on_number_part(Text text, Error&) {
     part(text);
     return true;
   }
-  bool on_int64(std::int64_t, Text text, Error&) { return number(text); }
-  bool on_uint64(std::uint64_t, Text text, Error&) { return number(text); }
-  bool on_double(double, Text text, Error&) { return number(text); }
-  bool on_bool(bool flag, Error&) {
-    add(JsonView::Kind::boolean, 0, 0, flag);
-    return true;
-  }
-  bool on_null(Error&) {
-    add(JsonView::Kind::null);
-    return true;
-  }
+  bool on_int64(std::int64_t, Text text, Error& error) { return number(text, error); }
+  bool on_uint64(std::uint64_t, Text text, Error& error) { return number(text, error); }
+  bool on_double(double, Text text, Error& error) { return number(text, error); }
+  bool on_bool(bool flag, Error& error) { return add(error, JsonView::Kind::boolean, 0, 0, flag); }
+  bool on_null(Error& error) { return add(error, JsonView::Kind::null); }
   bool on_comment_part(Text, Error&) { return true; }
   bool on_comment(Text, Error&) { return true; }
 };
 
-std::expected<Json, std::string> Json::parse(std::string_view text) {
+namespace {
+
+constexpr std::size_t kLargeText = 64u << 10;
+
+// Says yes to everything: what the parser itself refuses is no JSON.
+struct JsonChecker {
+  static constexpr std::size_t max_object_size = JsonBuilder::max_object_size;
+  static constexpr std::size_t max_array_size = JsonBuilder::max_array_size;
+  static constexpr std::size_t max_key_size = JsonBuilder::max_key_size;
+  static constexpr std::size_t max_string_size = JsonBuilder::max_string_size;
+
+  using Error = JsonBuilder::Error;
+  using Text = JsonBuilder::Text;
+
+  bool on_document_begin(Error&) { return true; }
+  bool on_document_end(Error&) { return true; }
+  bool on_object_begin(Error&) { return true; }
+  bool on_object_end(std::size_t, Error&) { return true; }
+  bool on_array_begin(Error&) { return true; }
+  bool on_array_end(std::size_t, Error&) { return true; }
+  bool on_key_part(Text, std::size_t, Error&) { return true; }
+  bool on_key(Text, std::size_t, Error&) { return true; }
+  bool on_string_part(Text, std::size_t, Error&) { return true; }
+  bool on_string(Text, std::size_t, Error&) { return true; }
+  bool on_number_part(Text, Error&) { return true; }
+  bool on_int64(std::int64_t, Text, Error&) { return true; }
+  bool on_uint64(std::uint64_t, Text, Error&) { return true; }
+  bool on_double(double, Text, Error&) { return true; }
+  bool on_bool(bool, Error&) { return true; }
+  bool on_null(Error&) { return true; }
+  bool on_comment_part(Text, Error&) { return true; }
+  bool on_comment(Text, Error&) { return true; }
+};
+
+boost::json::parse_options parse_options() {
   boost::json::parse_options options;
   options.max_depth = kMaxJsonDepth;
-  boost::json::basic_parser<JsonBuilder> parser(options);
+  return options;
+}
+
+// Spaces may follow a value, nothing else.
+bool is_blank(std::string_view rest) {
+  return rest.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
+}  // namespace
+
+bool Json::is_valid(std::string_view text) {
+  boost::json::basic_parser<JsonChecker> parser(parse_options());
   boost::json::error_code error;
   const auto read = parser.write_some(false, text.data(), text.size(), error);
-  if (!error && read < text.size()) {
-    // Spaces may follow a value, nothing else.
-    if (text.find_first_not_of(" \t\r\n", read) != std::string_view::npos) {
-      return std::unexpected("something follows the JSON value");
-    }
+  return !error && parser.done() && is_blank(text.substr(read));
+}
+
+std::expected<Json, std::string> Json::parse(std::string_view text, std::size_t max_values) {
+  boost::json::basic_parser<JsonBuilder> parser(parse_options());
+  auto& builder = parser.handler();
+  builder.max_values = max_values;
+  if (text.size() > kLargeText) {
+    // Large enough from the start, or a document would be held twice while it grows. Memory that is not
+    // written to costs nothing.
+    builder.json.nodes_.reserve(std::min(max_values, text.size() / 2 + 1));
+    builder.json.texts_.reserve(text.size());
+  }
+  boost::json::error_code error;
+  const auto read = parser.write_some(false, text.data(), text.size(), error);
+  if (!error && !is_blank(text.substr(read))) return std::unexpected("something follows the JSON value");
+  if (error == boost::json::error::array_too_large) {
+    return std::unexpected(fmt::format(
+        "It holds more than {} values: make several calls of it, or send bytes as base64.", max_values));
   }
   if (!error && !parser.done()) return std::unexpected("the JSON value is not complete");
   if (error) return std::unexpected(fmt::format("{} at byte {}", error.message(), read));

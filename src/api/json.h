@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -52,8 +53,12 @@ class JsonView {
 
 class Json {
  public:
-  // What is wrong, for people; never what was in it.
-  static std::expected<Json, std::string> parse(std::string_view text);
+  // What is wrong, for people; never what was in it. A value takes 32 bytes of memory and as few as two of
+  // the text, so texts from outside are read with a limit.
+  static std::expected<Json, std::string> parse(
+      std::string_view text, std::size_t max_values = std::numeric_limits<std::size_t>::max());
+  // One value, and nothing else.
+  static bool is_valid(std::string_view text);
 
   JsonView root() const { return {this, 0}; }
 

@@ -6,6 +6,7 @@
 
 #include "api/routes.h"
 #include "api/tracer.h"
+#include "model/describe.h"
 
 namespace flowfabric::api {
 
@@ -15,6 +16,7 @@ constexpr std::string_view kJson = "application/json";
 constexpr std::size_t kMaxRequestId = 128;
 // Where a caller finds the span of its request.
 constexpr std::string_view kTraceResponse = "traceresponse";
+constexpr std::string_view kTraceParent = "traceparent";
 
 std::vector<Route> all_routes() {
   std::vector<Route> all;
@@ -71,8 +73,19 @@ const std::string* header_of(const http::Response& response, std::string_view na
 
 // The trace that the caller is in.
 std::optional<TraceContext> trace_of(const http::Request& head) {
-  const auto* given = head.header("traceparent");
+  const auto* given = head.header(kTraceParent);
   return given ? parse_traceparent(*given) : std::nullopt;
+}
+
+// Leaves what its answer needs (and where to resume a stream): a claim that waits must not cost what was sent
+// with it. From here on other threads may look at the request.
+void keep_the_least(http::Request& request) {
+  http::free_text(request.body);
+  http::free_text(request.query);
+  std::erase_if(request.headers, [](const http::Header& header) {
+    return header.first != "origin" && header.first != kTraceParent && header.first != "last-event-id";
+  });
+  request.headers.shrink_to_fit();
 }
 
 http::Response json_response(int status, std::string body) {
@@ -165,6 +178,8 @@ std::optional<Refusal> Api::refuse_entry(const http::Request& head, const Match&
   if (may_enter(head)) return std::nullopt;
   const bool has_other_door = found.route && found.route->door == Door::waitpoint_token;
   if (!has_other_door || services_.options.outside_signals_per_minute == 0) return unauthorized();
+  // Browsers do not let such pages signal: they would only use up the tries of those who may.
+  if (is_sent_across_origins(head, services_.options.cors_origins)) return unauthorized();
   if (services_.outside_signals.take(head.peer)) return std::nullopt;
   return Refusal{429, "resource_exhausted", "too many signals without the server's token",
                  "This address has sent too many: wait before the next one, or send the server's token.",
@@ -201,10 +216,11 @@ http::Handler::Admission Api::admit(const http::Request& head) {
     if (const auto refusal = refuse_entry(head, found)) return {.refusal = refused(head, *refusal)};
   }
   if (auto answer = check(head, found)) return {.refusal = std::move(answer)};
-  return {.max_body = services_.options.max_body.*found.route->max_body};
+  return {.max_body = services_.options.max_body.*found.route->max_body, .is_vital = is_health(head.path)};
 }
 
 http::Response Api::refuse(http::Malformed why, const http::Request* head) {
+  services_.metrics.count_refusal(enum_name(why));
   const http::Request nobody;
   const auto& asked = head ? *head : nobody;
   const auto request_id = request_id_of(asked);
@@ -222,6 +238,12 @@ http::Response Api::refuse(http::Malformed why, const http::Request* head) {
       return refusal(408, "timeout", "The request came too slowly.");
     case http::Malformed::too_busy:
       return refusal(503, "resource_exhausted", "Too many connections are open. Try again later.");
+    case http::Malformed::address_busy:
+      return refusal(429, "resource_exhausted",
+                     "This address has too many connections or requests open. Try again later.");
+    case http::Malformed::no_memory:
+      return refusal(503, "resource_exhausted",
+                     "Too many large requests are being read at once. Try again later.");
     case http::Malformed::closing:
       return refusal(503, "unavailable", "The server is shutting down.");
     case http::Malformed::body_too_large:
@@ -273,14 +295,16 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange, std::function<void(ht
                     "Send the header `content-type: application/json`."};
     }
     if (wants_body) {
-      auto parsed = Json::parse(exchange->request.body);
+      auto parsed = Json::parse(exchange->request.body, services_.options.max_json_values);
       if (!parsed) throw Refusal{400, "invalid_input", "invalid JSON: Bad Request", parsed.error()};
       call->body = *std::move(parsed);
-      // It is read now, and may be large while somebody waits.
-      exchange->request.body = {};
     }
+    keep_the_least(exchange->request);
     found.route->handle(call);
   });
+  // A route has read these when it returns; its answer may come much later.
+  call->body.reset();
+  call->query = {};
 }
 
 // Absent: nobody records spans, or not of this.

@@ -28,7 +28,7 @@ void create(const CallPtr& call) {
       .flow_kind = fields.text("flow_kind"),
       .namespace_ = fields.text_or("namespace", "default"),
       .failure_policy = fields.maybe_word<FailurePolicy>("failure_policy").value_or(FailurePolicy{}),
-      .tags = fields.text_map("tags")};
+      .tags = fields.tags()};
   fields.maybe_number<std::int64_t>("now");
   call->run(std::move(request), [](Call& self, const FlowCreation& made) {
     JsonWriter out;
@@ -178,13 +178,13 @@ void submit(const CallPtr& call) {
       .flow_kind = fields.text("flow_kind"),
       .namespace_ = fields.text_or("namespace", "default"),
       .failure_policy = fields.maybe_word<FailurePolicy>("failure_policy").value_or(FailurePolicy{}),
-      .tags = fields.text_map("tags")};
-  for (const auto item : fields.array("nodes")) {
+      .tags = fields.tags()};
+  for (const auto item : fields.array("nodes", 1, kMaxFlowNodes)) {
     request.nodes.push_back(read_node(item, request.nodes.size(), request.namespace_));
     request.nodes.back().execution.trace_context = call->trace_context;
   }
   if (fields.has("edges")) {
-    for (const auto item : fields.array("edges")) {
+    for (const auto item : fields.array("edges", 0, kMaxFlowEdges)) {
       const Fields edge(item, "edges[" + std::to_string(request.edges.size()) + "]");
       request.edges.push_back({.from = edge.text("from"),
                                .to = edge.text("to"),
@@ -297,7 +297,7 @@ FlowFilter read_flow_filter(const Query& query) {
     if (!state)
       refuse_input("query parameter state: no flow is ever " + word,
                    "Give open, completed, failed or cancelled.");
-    filter.states.push_back(*state);
+    if (std::ranges::find(filter.states, *state) == filter.states.end()) filter.states.push_back(*state);
   }
   for (const auto& word : query.all("tag")) {
     const auto equals = word.find('=');

@@ -121,7 +121,7 @@ std::vector<EventFamily> families_of(const Query& query) {
       refuse_input("query parameter kind must be lease, completion, signal, operator, tags or worker",
                    "Repeat kind for several, or leave it out for all.");
     }
-    families.push_back(*family);
+    if (std::ranges::find(families, *family) == families.end()) families.push_back(*family);
   }
   if (!families.empty()) return families;
   for (std::size_t i = 0; i < kFamilies; ++i) families.push_back(static_cast<EventFamily>(i));

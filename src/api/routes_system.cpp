@@ -19,8 +19,9 @@ Error store_is_silent() {
 Result<void> probe_store(Call& call) {
   const auto seen = call.services.store_probe.fresh();
   if (!seen) return std::unexpected(store_is_silent());
-  if (!*seen) return std::unexpected(seen->error());
-  return {};
+  if (*seen) return {};
+  call.services.log_failure(seen->error(), call.exchange->request, call.request_id);
+  return std::unexpected(seen->error());
 }
 
 void write_problem(JsonWriter& out, const std::string& text, const Error& error, const Call& call) {
@@ -56,7 +57,7 @@ std::string problem_of_clock(const EngineStats& stats) {
   if (!stats.clock_is_stalled) return "";
   return "The clock has not finished a look for " + std::to_string(stats.since_clock_look_ms / 1000) +
          " seconds: what is due does not happen here." +
-         (stats.clock_trouble.empty() ? "" : " " + stats.clock_trouble);
+         (stats.clock_trouble.empty() ? "" : " The log tells why.");
 }
 
 std::vector<Check> check_all(Call& call) {
@@ -64,7 +65,7 @@ std::vector<Check> check_all(Call& call) {
   const auto probed = probe_store(call);
   const auto& limit = std::to_string(stats.max_queued);
   return {{"accepting", call.services.draining ? "The server is shutting down." : ""},
-          {"store", probed ? stats.store_trouble : error_text(probed.error()) + ": " + probed.error().advice},
+          {"store", probed ? stats.store_trouble : probed.error().advice},
           {"clock", problem_of_clock(stats)},
           {"queue", stats.queue_is_full
                         ? std::to_string(stats.queued) + " operations wait, of at most " + limit + "."

@@ -49,8 +49,6 @@ struct GrantedClaims {
 };
 
 void claim_granted(const CallPtr& call, const ClaimTasks& claim, JsonView grants) {
-  if (grants.size() < 1 || grants.size() > kMaxGrants)
-    refuse_input("grants: give 1 to 256", "Make several calls of it.");
   std::vector<ClaimGranted> requests;
   for (const auto item : grants) {
     const Fields fields(item, fmt::format("grants[{}]", requests.size()));
@@ -83,10 +81,7 @@ void claim(const CallPtr& call) {
   request.max_tasks = fields.number_or<std::uint32_t>("max_tasks", request.max_tasks);
   request.lease_ttl_ms = fields.number_or<std::int64_t>("lease_ttl_ms", request.lease_ttl_ms);
   request.wait_ms = fields.number_or<std::int64_t>("wait_ms", 0);
-  if (const auto grants = fields.find("grants")) {
-    if (grants->kind() != JsonView::Kind::array) refuse_shape("grants must be an array.");
-    return claim_granted(call, request, *grants);
-  }
+  if (fields.has("grants")) return claim_granted(call, request, fields.array("grants", 1, kMaxGrants));
   if (request.wait_ms > 0) {
     // Who goes away while waiting is given nothing.
     request.abandoned = {call->exchange, &call->exchange->abandoned};
@@ -138,9 +133,7 @@ std::optional<ExecutionId> common_order(JsonView reports) {
 
 // Each on its own, in order. What is wrong with one does not keep the others from being applied.
 void report_many(const CallPtr& call) {
-  const auto given = call->fields().array("reports");
-  if (given.size() < 1 || given.size() > kMaxReports)
-    refuse_input("reports: give 1 to 256", "Make several calls of it.");
+  const auto given = call->fields().array("reports", 1, kMaxReports);
   auto reports = std::make_shared<Reports>();
   reports->call = call;
   reports->results.resize(given.size());

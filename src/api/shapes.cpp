@@ -31,7 +31,7 @@ CreateExecution read_create(const Fields& fields, std::string_view default_names
   request.priority = fields.number_or<std::int32_t>("priority", 0);
   request.creator_identity = fields.text_or("creator_identity", "");
   request.idempotency_key = fields.text_or("idempotency_key", "");
-  request.tags = fields.text_map("tags");
+  request.tags = fields.tags();
   if (const auto policy = fields.find("policy")) {
     if (policy->kind() != JsonView::Kind::object)
       refuse_shape(fields.named("policy") + " must be an object.");
@@ -90,9 +90,13 @@ ExecutionFilter read_filter(const Fields& fields) {
 
 std::map<std::string, std::optional<std::string>> read_tag_changes(const Fields& fields) {
   std::map<std::string, std::optional<std::string>> changes;
-  const auto tags = fields.object("tags");
-  for (const auto member : fields.require("tags")) {
-    changes.insert_or_assign(std::string(member.key()), tags.maybe_text(member.key()));
+  for (const auto member : fields.as_object("tags", fields.require("tags"))) {
+    const auto named = "tags." + std::string(member.key());
+    const bool is_text = member.kind() == JsonView::Kind::string;
+    if (!is_text && !member.is_null()) refuse_shape(fields.named(named) + " must be a string.");
+    const auto [_, is_new] =
+        changes.emplace(member.key(), is_text ? std::optional(std::string(member.text())) : std::nullopt);
+    if (!is_new) refuse_shape(fields.named(named) + " is there twice.");
   }
   return changes;
 }

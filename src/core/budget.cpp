@@ -35,7 +35,7 @@ Result<void> check_amounts(const Amounts& amounts) {
   }
   for (const auto& [dimension, amount] : amounts) {
     if (dimension.empty()) return bad_input("dimension: empty", "Give every dimension a name.");
-    if (auto ok = check_text("dimension", dimension); !ok) return ok;
+    if (auto ok = check_text("dimension", dimension, kMaxKeyBytes); !ok) return ok;
     if (amount > kLargestAmount) {
       return bad_input(dimension + ": out of range", "Give amounts of at most 9223372036854775807.");
     }
@@ -440,14 +440,15 @@ Result<BudgetCreation> create_budget(Unit& unit, const CreateBudget& request, Co
 Result<UsageReport> report_usage(Unit& unit, const ReportUsage& request, Context& at) {
   const auto deltas = pair_up("report_usage: dimensions / deltas", request.dimensions, request.deltas);
   if (!deltas) return std::unexpected(deltas.error());
-  if (auto ok = check_text("dedup_key", request.dedup_key); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_text("dedup_key", request.dedup_key, kMaxKeyBytes); !ok)
+    return std::unexpected(ok.error());
   return spend(unit, budget_key(request.budget_id, at), *deltas, request.dedup_key, {request.execution_id},
                at);
 }
 
 Result<UsageReport> record_spend(Unit& unit, const RecordSpend& request, Context& at) {
   if (auto ok = check_amounts(request.deltas); !ok) return std::unexpected(ok.error());
-  if (auto ok = check_text("idempotency_key", request.idempotency_key); !ok) {
+  if (auto ok = check_text("idempotency_key", request.idempotency_key, kMaxKeyBytes); !ok) {
     return std::unexpected(ok.error());
   }
   return spend(unit, budget_key(request.budget_id, at), request.deltas, request.idempotency_key,

@@ -73,7 +73,7 @@ Result<void> check_start(const StartBulkOperation& request) {
     return fail_with(ErrorCode::invalid_input, "rate_per_second: out of range",
                      "Give a rate between 1 and 100000 per second, or none.");
   }
-  return check_text("reason", request.reason);
+  return check_text("reason", request.reason, kAnyLength);
 }
 
 void end_job(BulkJob& job, BulkState state, const Context& at) {
@@ -115,7 +115,7 @@ Result<BulkOperation> start_bulk(Unit& unit, const StartBulkOperation& request, 
                                   .action = request.action,
                                   .state = BulkState::running,
                                   .filter = columns(request.filter),
-                                  .reason = request.reason,
+                                  .reason = truncate_utf8(request.reason, kMaxTextBytes),
                                   .new_priority = request.new_priority,
                                   .rate_per_second = request.rate_per_second,
                                   .created_at_ms = at.now_ms,

@@ -59,7 +59,7 @@ void stop(Unit& unit, Execution& execution, const std::string& reason, const std
 }
 
 Result<Cancelled> cancel(Unit& unit, const CancelExecution& request, Context& at) {
-  if (auto ok = check_text("reason", request.reason); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_text("reason", request.reason, kAnyLength); !ok) return std::unexpected(ok.error());
   if (auto ok = check_text("source", request.source); !ok) return std::unexpected(ok.error());
   if (is_given(request.fence)) {
     if (auto ok = check_fence_shape(request.fence, Unfenced::never, ""); !ok) {
@@ -72,7 +72,7 @@ Result<Cancelled> cancel(Unit& unit, const CancelExecution& request, Context& at
   if (auto ok = check_right_to_cancel(unit, request, at); !ok) return std::unexpected(ok.error());
 
   auto& execution = unit.edit<Execution>(request.execution_id);
-  stop(unit, execution, request.reason,
+  stop(unit, execution, truncate_utf8(request.reason, kMaxTextBytes),
        request.source.empty() ? request.execution_id.to_string() : request.source, at);
   if (execution.flow_id) resolve_dependents(unit, request.execution_id, at);
   return Cancelled{request.execution_id};

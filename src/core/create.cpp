@@ -4,7 +4,7 @@
 
 #include "core/fairness.h"
 #include "core/lane.h"
-#include "core/offer.h"
+#include "core/registration.h"
 #include "core/tags.h"
 #include "core/transition.h"
 #include "model/text.h"
@@ -71,18 +71,16 @@ Result<void> check_create(const CreateExecution& request, const Context& at) {
   }
   if (auto ok = check_lane(request.lane_id); !ok) return ok;
   if (auto ok = check_namespace(request.namespace_); !ok) return ok;
-  if (auto ok = check_text("execution_kind", request.execution_kind); !ok) return ok;
-  if (auto ok = check_text("creator_identity", request.creator_identity); !ok) return ok;
-  if (auto ok = check_text("idempotency_key", request.idempotency_key); !ok) return ok;
-  if (auto ok = check_text("payload_encoding", request.payload_encoding); !ok) return ok;
+  if (auto ok = check_text("execution_kind", request.execution_kind, kMaxKeyBytes); !ok) return ok;
+  if (auto ok = check_text("creator_identity", request.creator_identity, kMaxKeyBytes); !ok) return ok;
+  if (auto ok = check_text("idempotency_key", request.idempotency_key, kMaxKeyBytes); !ok) return ok;
+  if (auto ok = check_text("payload_encoding", request.payload_encoding, kMaxKeyBytes); !ok) return ok;
   if (auto ok = check_text("trace_context", request.trace_context); !ok) return ok;
   if (request.trace_context.size() > kMaxTraceContext) {
     return fail_with(ErrorCode::invalid_input, "trace_context: too long",
                      "A W3C traceparent has 55 characters; up to 256 are kept.");
   }
-  for (const auto& [key, value] : request.tags) {
-    if (auto ok = check_create_tag(key, value); !ok) return ok;
-  }
+  if (auto ok = check_create_tags(request.tags); !ok) return ok;
   for (const auto& time : {request.delay_until, request.execution_deadline_at}) {
     if (time && *time < 0) {
       return fail_with(ErrorCode::invalid_input, "delay_until or execution_deadline_at: negative",
@@ -95,9 +93,8 @@ Result<void> check_create(const CreateExecution& request, const Context& at) {
 void want_for(Unit& unit, const CreateExecution& request) {
   unit.want<Execution>(*request.execution_id);
   if (const auto required = required_capabilities(request.policy)) {
-    want_route(unit, request.lane_id, request.namespace_, *required);
+    want_registered(unit, request.lane_id, request.namespace_, *required, request.execution_kind);
   }
-  want_group(unit, request.lane_id, request.namespace_, request.execution_kind);
   unit.want<Lane>({request.lane_id});
   if (!request.idempotency_key.empty()) {
     unit.want<CreateDedup>({request.namespace_, request.idempotency_key});
@@ -115,19 +112,20 @@ Result<PublicState> create_new(Unit& unit, const CreateExecution& request,
   if (auto ok = validate(request.policy); !ok) return std::unexpected(ok.error());
   const auto required = required_capabilities(request.policy);
   if (!required) return std::unexpected(required.error());
-  Execution execution{
-      .partition_key = request.execution_id->partition,
-      .execution_id = request.execution_id->uuid,
-      .lane_id = request.lane_id,
-      .namespace_ = request.namespace_,
-      .route_id = ensure_route(unit, request.lane_id, request.namespace_, *required),
-      .group_id = ensure_group(unit, request.lane_id, request.namespace_, request.execution_kind),
-      .created_at_ms = at.now_ms,
-      .max_reclaim_count = request.policy.reclaim_cap(),
-      .retention_ms = retention_of(request.policy),
-      .budget_ids = join_ids(request.policy.budget_ids),
-      .quota_policy_id = request.policy.quota_policy_id,
-      .tags = request.tags};
+  const auto registration =
+      ensure_registered(unit, request.lane_id, request.namespace_, *required, request.execution_kind, at);
+  Execution execution{.partition_key = request.execution_id->partition,
+                      .execution_id = request.execution_id->uuid,
+                      .lane_id = request.lane_id,
+                      .namespace_ = request.namespace_,
+                      .route_id = registration.route_id,
+                      .group_id = registration.group_id,
+                      .created_at_ms = at.now_ms,
+                      .max_reclaim_count = request.policy.reclaim_cap(),
+                      .retention_ms = retention_of(request.policy),
+                      .budget_ids = join_ids(request.policy.budget_ids),
+                      .quota_policy_id = request.policy.quota_policy_id,
+                      .tags = request.tags};
   const auto priority = request.priority != 0 ? request.priority : request.policy.priority;
   execution.priority = std::clamp(priority, kMinPriority, kMaxPriority);
   execution.deadline_at_ms = deadline_of(request, at);

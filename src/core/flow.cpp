@@ -81,12 +81,9 @@ Result<void> check_flow(const std::string& flow_kind, const std::string& namespa
     return fail_with(ErrorCode::invalid_input, "flow_kind: empty",
                      "Say what kind of flow it is, in any words: pipeline, dag, incident.");
   }
-  if (auto ok = check_text("flow_kind", flow_kind); !ok) return ok;
+  if (auto ok = check_text("flow_kind", flow_kind, kMaxKeyBytes); !ok) return ok;
   if (auto ok = check_namespace(namespace_); !ok) return ok;
-  for (const auto& [key, value] : tags) {
-    if (auto ok = check_create_tag(key, value); !ok) return ok;
-  }
-  return {};
+  return check_create_tags(tags);
 }
 
 Result<FlowCreation> create_flow(Unit& unit, const CreateFlow& request, Context& at) {
@@ -227,13 +224,10 @@ Result<TagsSet> set_flow_tags(Unit& unit, const SetFlowTags& request, Context& a
   if (auto ok = check_changes(request.tags); !ok) return std::unexpected(ok.error());
   const auto key = key_of(request.flow_id, at);
   if (!unit.find<Flow>(key)) return std::unexpected(no_such_flow(request.flow_id));
+  auto tags = changed(unit.find<Flow>(key)->tags, request.tags);
+  if (!tags) return std::unexpected(tags.error());
   auto& flow = unit.edit<Flow>(key);
-  for (const auto& [name, value] : request.tags) {
-    if (value)
-      flow.tags[name] = *value;
-    else
-      flow.tags.erase(name);
-  }
+  flow.tags = *std::move(tags);
   flow.last_mutation_at_ms = at.now_ms;
   return TagsSet{static_cast<std::uint32_t>(request.tags.size()), flow.tags};
 }

@@ -209,7 +209,7 @@ std::vector<MemberPhase> members_of(Unit& unit, const FlowKey& flow) {
 }
 
 Result<FlowCancellation> cancel_flow(Unit& unit, const CancelFlow& request, Context& at) {
-  if (auto ok = check_text("reason", request.reason); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_text("reason", request.reason, kAnyLength); !ok) return std::unexpected(ok.error());
   if (request.grace_ms < 0 || request.grace_ms >= kMaxGraceMs) {
     return fail_with(ErrorCode::invalid_grace_ms, std::to_string(request.grace_ms),
                      "Give a number of milliseconds from 0 to 2^53-1.");
@@ -239,8 +239,9 @@ Result<FlowCancellation> cancel_flow(Unit& unit, const CancelFlow& request, Cont
   answer.member_execution_ids = ids_of(members);
   const auto due =
       request.wait ? saturating_add(at.now_ms, static_cast<std::uint64_t>(request.grace_ms)) : at.now_ms;
-  const auto owed = begin_cancel(unit, flow, FlowState::cancelled, request.reason,
-                                 request.cancellation_policy, due, members, at);
+  const auto owed =
+      begin_cancel(unit, flow, FlowState::cancelled, truncate_utf8(request.reason, kMaxTextBytes),
+                   request.cancellation_policy, due, members, at);
   if (owed > 0) answer.outcome = CancelOutcome::scheduled;
   return answer;
 }

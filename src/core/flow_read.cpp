@@ -101,12 +101,9 @@ Result<void> check_filter(const FlowFilter& filter) {
     if (auto ok = check_namespace(*filter.namespace_); !ok) return ok;
   }
   if (filter.flow_kind) {
-    if (auto ok = check_text("flow_kind", *filter.flow_kind); !ok) return ok;
+    if (auto ok = check_text("flow_kind", *filter.flow_kind, kMaxKeyBytes); !ok) return ok;
   }
-  for (const auto& [key, value] : filter.tags) {
-    if (auto ok = check_create_tag(key, value); !ok) return ok;
-  }
-  return {};
+  return check_create_tags(filter.tags);
 }
 
 FlowEligibility eligibility(const Execution& execution, const EdgeGroup* group) {

@@ -1,22 +1,22 @@
 #include "core/flow_submit.h"
 
 #include <algorithm>
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/admission.h"
 #include "core/attachment.h"
 #include "core/create.h"
 #include "core/flow.h"
 #include "core/join.h"
-#include "core/offer.h"
+#include "core/registration.h"
 #include "model/text.h"
 
 namespace flowfabric::core {
 
 namespace {
 
-constexpr std::size_t kMaxNodes = 10'000;
-constexpr std::size_t kMaxEdges = 100'000;
 constexpr std::size_t kMaxNameBytes = 256;
 
 std::unexpected<Error> invalid(std::string detail, std::string advice) {
@@ -30,10 +30,10 @@ class Plan {
 
   Result<void> check() {
     if (auto ok = check_flow(request_.flow_kind, request_.namespace_, request_.tags); !ok) return ok;
-    if (request_.nodes.empty() || request_.nodes.size() > kMaxNodes) {
+    if (request_.nodes.empty() || request_.nodes.size() > kMaxFlowNodes) {
       return invalid("nodes: out of range", "A flow has 1 to 10000 nodes.");
     }
-    if (request_.edges.size() > kMaxEdges) {
+    if (request_.edges.size() > kMaxFlowEdges) {
       return invalid("edges: out of range", "A flow has up to 100000 edges.");
     }
     if (auto ok = check_names(); !ok) return ok;
@@ -154,14 +154,18 @@ Uuid id_within(const FlowId& flow, std::string_view text, std::uint64_t number) 
   return uuid;
 }
 
-// Distinct, even if two names have the same hash.
+// Distinct, even if two names have the same hash. Equal names, which `Plan` refuses, count on from where the
+// one before stopped: a request that is not checked yet costs no more than another.
 std::vector<ExecutionId> member_ids(const SubmitFlow& request, std::uint16_t partition) {
   std::vector<ExecutionId> ids;
-  std::unordered_map<ExecutionId, bool> taken;
+  std::unordered_set<ExecutionId> taken;
+  std::unordered_map<std::string_view, std::uint64_t> numbers;
   for (const auto& node : request.nodes) {
-    std::uint64_t number = 0;
-    ExecutionId id{partition, id_within(*request.flow_id, node.name, number)};
-    while (!taken.emplace(id, true).second) id.uuid = id_within(*request.flow_id, node.name, ++number);
+    auto& number = numbers[node.name];
+    ExecutionId id{partition, {}};
+    do {
+      id.uuid = id_within(*request.flow_id, node.name, number++);
+    } while (!taken.insert(id).second);
     ids.push_back(id);
   }
   return ids;
@@ -308,9 +312,8 @@ void want_for(Unit& unit, const SubmitFlow& request, std::uint16_t flow_partitio
   for (const auto& node : request.nodes) {
     const auto& execution = node.execution;
     unit.want<Lane>({execution.lane_id});
-    want_group(unit, execution.lane_id, request.namespace_, execution.execution_kind);
     if (const auto required = required_capabilities(execution.policy)) {
-      want_route(unit, execution.lane_id, request.namespace_, *required);
+      want_registered(unit, execution.lane_id, request.namespace_, *required, execution.execution_kind);
     }
   }
 }

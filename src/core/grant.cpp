@@ -14,6 +14,7 @@ namespace flowfabric::core {
 
 namespace {
 
+constexpr std::size_t kMaxSnapshotBytes = 64u << 10;
 constexpr std::int64_t kMaxGrantTtlMs = 60'000;
 constexpr std::uint32_t kMaxRefusals = 100;  // candidates that one call may hold back
 
@@ -43,7 +44,8 @@ Result<void> check_terms(const GrantTerms& terms) {
                      "Give a grant between 1 and 60000 ms to be used.");
   }
   if (auto ok = check_text("capability_hash", terms.capability_hash); !ok) return ok;
-  if (auto ok = check_text("route_snapshot_json", terms.route_snapshot_json); !ok) return ok;
+  if (auto ok = check_text("route_snapshot_json", terms.route_snapshot_json, kMaxSnapshotBytes); !ok)
+    return ok;
   return check_text("admission_summary", terms.admission_summary);
 }
 

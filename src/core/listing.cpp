@@ -34,11 +34,8 @@ Result<void> check_filter(const ExecutionFilter& filter) {
   if (filter.namespace_) {
     if (auto ok = check_namespace(*filter.namespace_); !ok) return ok;
   }
-  if (auto ok = check_text("kind", filter.execution_kind.value_or("")); !ok) return ok;
-  for (const auto& [key, value] : filter.tags) {
-    if (auto ok = check_create_tag(key, value); !ok) return ok;
-  }
-  return {};
+  if (auto ok = check_text("kind", filter.execution_kind.value_or(""), kMaxKeyBytes); !ok) return ok;
+  return check_create_tags(filter.tags);
 }
 
 bool is_empty(const ExecutionFilter& filter) {

@@ -9,8 +9,6 @@ namespace flowfabric::core {
 
 namespace {
 
-constexpr std::size_t kMaxReasonBytes = 4096;
-
 // The execution whose lease is about to end. Nothing to do (null) when the call repeats the one that ended
 // it: then the recorded answer stands.
 Result<Execution*> begin_report(Unit& unit, const ExecutionId& id, const LeaseFence& fence,
@@ -98,8 +96,8 @@ Failed fail_attempt(Unit& unit, Execution& execution, const AttemptFailure& fail
 }
 
 Result<Failed> fail(Unit& unit, const FailExecution& request, Context& at) {
-  if (auto ok = check_text("reason", request.reason); !ok) return std::unexpected(ok.error());
-  if (auto ok = check_text("category", request.category); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_text("reason", request.reason, kAnyLength); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_text("category", request.category, kAnyLength); !ok) return std::unexpected(ok.error());
   auto begun = begin_report(unit, request.execution_id, request.fence, request.source, LeaseEnd::fail, at);
   if (!begun) return std::unexpected(begun.error());
   if (!*begun) {
@@ -108,8 +106,8 @@ Result<Failed> fail(Unit& unit, const FailExecution& request, Context& at) {
     return Failed{true, end.ended_delay_until_ms.value_or(0), *end.ended_next_attempt_index};
   }
   auto& execution = **begun;
-  const AttemptFailure failure{.reason = truncate_utf8(request.reason, kMaxReasonBytes),
-                               .category = truncate_utf8(request.category, kMaxReasonBytes),
+  const AttemptFailure failure{.reason = truncate_utf8(request.reason, kMaxTextBytes),
+                               .category = truncate_utf8(request.category, kMaxTextBytes),
                                .ended_by = LeaseEnd::fail,
                                .release_reason = "failed_retry_scheduled"};
   return fail_attempt(unit, execution, failure, "failed_terminal", at);

@@ -7,6 +7,7 @@
 #include "core/suspension.h"
 #include "core/transition.h"
 #include "core/waitpoint.h"
+#include "model/text.h"
 #include "model/waitpoint_token.h"
 
 namespace flowfabric::core {
@@ -80,7 +81,7 @@ Result<void> check_content(const DeliverSignal& request) {
                                    {"target_scope", &request.target_scope},
                                    {"payload_encoding", &request.payload_encoding},
                                    {"correlation_id", &request.correlation_id}}) {
-    if (auto ok = check_kept_text(name, *text); !ok) return ok;
+    if (auto ok = check_text(name, *text, kMaxKeyBytes); !ok) return ok;
   }
   return {};
 }
@@ -164,7 +165,7 @@ Result<SignalDelivered> accept(Unit& unit, const DeliverSignal& request, Sender 
   // These two are kept even if the signal only repeats one.
   for (const auto& [name, text] : {std::pair{"idempotency_key", &request.idempotency_key},
                                    {"source_identity", &request.source_identity}}) {
-    if (auto ok = check_kept_text(name, *text); !ok) return std::unexpected(ok.error());
+    if (auto ok = check_text(name, *text, kMaxKeyBytes); !ok) return std::unexpected(ok.error());
   }
   const auto dedup = dedup_key(request, sender);
   if (looks_for_duplicates(request)) {
@@ -234,7 +235,7 @@ void want_for(Unit& unit, const DeliverSignal& request) {
   if (const auto parts = split_token(request.waitpoint_token)) {
     unit.want<HmacKey>({std::string(parts->kid)});
   }
-  const bool is_key = check_kept_text("idempotency_key", request.idempotency_key).has_value();
+  const bool is_key = check_text("idempotency_key", request.idempotency_key, kMaxKeyBytes).has_value();
   if (is_key && looks_for_duplicates(request)) {
     unit.want<SignalDedup>(dedup_key(request, Sender::token_holder));
   }

@@ -8,6 +8,7 @@
 #include "core/suspension.h"
 #include "core/transition.h"
 #include "model/merge_patch.h"
+#include "model/text.h"
 
 namespace flowfabric::core {
 
@@ -60,8 +61,9 @@ Result<void> check_frame(const AppendFrame& request) {
   if (!known_source) {
     return fail_with(ErrorCode::invalid_input, "source", "A frame comes from worker, system or operator.");
   }
-  if (auto ok = check_kept_text("frame_type", request.frame_type); !ok) return ok;
-  if (auto ok = check_kept_text("correlation_id", request.correlation_id.value_or("")); !ok) return ok;
+  if (auto ok = check_text("frame_type", request.frame_type, kMaxKeyBytes); !ok) return ok;
+  if (auto ok = check_text("correlation_id", request.correlation_id.value_or(""), kMaxKeyBytes); !ok)
+    return ok;
   if (request.seq.value_or(0) > kLargest || request.best_effort.ttl_ms > kLargest) {
     return fail_with(ErrorCode::invalid_input, "out of range",
                      "Give numbers of at most 9223372036854775807.");

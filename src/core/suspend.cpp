@@ -131,7 +131,7 @@ Result<void> check_request(const SuspendExecution& request, const Wait& wait, st
   for (const auto& [name, text] : {std::pair{"timeout_signal_name", &request.timeout_signal_name},
                                    {"continuation_metadata_pointer", &request.continuation_metadata_pointer},
                                    {"idempotency_key", &request.idempotency_key}}) {
-    if (auto ok = check_kept_text(name, *text); !ok) return ok;
+    if (auto ok = check_text(name, *text, kMaxKeyBytes); !ok) return ok;
   }
   return {};
 }
@@ -304,7 +304,8 @@ void want_for(Unit& unit, const SuspendExecution& request) {
     else
       unit.want_answer(WaitpointsNamed{*binding.waitpoint_id});
   }
-  if (!request.idempotency_key.empty() && check_kept_text("idempotency_key", request.idempotency_key)) {
+  if (!request.idempotency_key.empty() &&
+      check_text("idempotency_key", request.idempotency_key, kMaxKeyBytes)) {
     unit.want<SuspendDedup>({id.partition, id.uuid, request.idempotency_key});
   }
 }

@@ -12,8 +12,6 @@ namespace flowfabric::core {
 
 namespace {
 
-constexpr std::size_t kMaxTextBytes = 1024;
-
 void close_waitpoints(Unit& unit, const std::vector<WaitpointRecordKey>& keys, const std::string& reason,
                       bool satisfied, const Context& at) {
   unit.fetch<Waitpoint>(keys);
@@ -81,13 +79,6 @@ void resume_by_timeout(Unit& unit, const ExecutionId& id, Context& at) {
 }
 
 }  // namespace
-
-Result<void> check_kept_text(std::string_view field, const std::string& text) {
-  if (auto ok = check_text(field, text); !ok) return ok;
-  if (text.size() <= kMaxTextBytes) return {};
-  return fail_with(ErrorCode::invalid_input, std::string(field) + ": longer than 1024 bytes",
-                   "Use a shorter text; larger data belongs into a payload.");
-}
 
 std::vector<WaitpointRecordKey> waitpoints_of(const ExecutionId& id, const SuspensionDetails& details) {
   std::vector<WaitpointRecordKey> keys;
@@ -256,7 +247,7 @@ Result<Resumed> resume_by_operator(Unit& unit, const ResumeExecution& request, C
     return fail_with(ErrorCode::invalid_input, "resume_delay_ms: negative",
                      "Give a number of milliseconds, or none.");
   }
-  if (auto ok = check_kept_text("trigger_type", request.trigger_type); !ok) {
+  if (auto ok = check_text("trigger_type", request.trigger_type, kMaxKeyBytes); !ok) {
     return std::unexpected(ok.error());
   }
   const auto& id = request.execution_id;

@@ -9,10 +9,6 @@
 
 namespace flowfabric::core {
 
-// A text that is kept for every suspension or signal, and may be part of a key: valid, and at most 1 024
-// bytes.
-Result<void> check_kept_text(std::string_view field, const std::string& text);
-
 SuspensionKey suspension_key(const ExecutionId& id);
 WaitpointRecordKey waitpoint_key(const ExecutionId& id, const WaitpointId& waitpoint_id);
 

@@ -58,15 +58,32 @@ Result<void> check_changes(const std::map<std::string, std::optional<std::string
   if (changes.empty()) {
     return fail_with(ErrorCode::invalid_input, "tags: empty", "Give at least one tag to set or to remove.");
   }
+  if (changes.size() > 2 * kMaxTags) {
+    return fail_with(ErrorCode::invalid_input, "tags: more than 128 changes",
+                     "An execution or flow has at most 64 tags: give at most 64 to remove and 64 to set.");
+  }
   for (const auto& [key, value] : changes) {
     if (auto ok = check_tag(key, value.value_or("")); !ok) return ok;
   }
   return {};
 }
 
+Result<Tags> changed(Tags tags, const std::map<std::string, std::optional<std::string>>& changes) {
+  for (const auto& [key, value] : changes) {
+    if (value)
+      tags[key] = *value;
+    else
+      tags.erase(key);
+  }
+  if (auto fit = check_tags_fit(tags); !fit) return std::unexpected(fit.error());
+  return tags;
+}
+
 Result<TagsSet> set_tags(Unit& unit, const SetTags& request, Context& at) {
   if (auto ok = check_changes(request.tags); !ok) return std::unexpected(ok.error());
-  if (!unit.find<Execution>(request.execution_id)) return std::unexpected(not_found(request.execution_id));
+  const auto* found = unit.find<Execution>(request.execution_id);
+  if (!found) return std::unexpected(not_found(request.execution_id));
+  if (const auto after = changed(found->tags, request.tags); !after) return std::unexpected(after.error());
   auto& execution = unit.edit<Execution>(request.execution_id);
   for (const auto& [key, value] : request.tags) set_one(unit, execution, key, value, at);
   note_mutation(execution, at);

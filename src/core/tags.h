@@ -9,6 +9,9 @@ namespace flowfabric::core {
 // Tags to set (with a value) or to remove (without).
 Result<void> check_changes(const std::map<std::string, std::optional<std::string>>& changes);
 
+// The tags after the changes. Refused: more than there may be.
+Result<Tags> changed(Tags tags, const std::map<std::string, std::optional<std::string>>& changes);
+
 Result<TagsSet> set_tags(Unit& unit, const SetTags& request, Context& at);
 
 // The rows that listings find the execution by, one for each of its tags.

@@ -297,7 +297,7 @@ void append_tag_event(Unit& unit, const Execution& execution, TagEventType type,
                        .occurred_at_ms = at.now_ms,
                        .namespace_ = execution.namespace_,
                        .instance_tag = instance_tag(execution.tags),
-                       .tags = execution.tags,
+                       .tags = {{tag, value}},
                        .lane_id = execution.lane_id,
                        .flow_id = execution.flow_id});
 }

@@ -162,7 +162,7 @@ Result<TokenedWaitpoint> create_waitpoint(Unit& unit, const CreateWaitpoint& req
 }
 
 Result<WaitpointClosed> close_waitpoint(Unit& unit, const CloseWaitpoint& request, Context& at) {
-  if (auto ok = check_kept_text("reason", request.reason); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_text("reason", request.reason, kMaxKeyBytes); !ok) return std::unexpected(ok.error());
   if (!unit.find<Execution>(request.execution_id)) return std::unexpected(not_found(request.execution_id));
   const auto key = waitpoint_key(request.execution_id, request.waitpoint_id);
   const auto* found = unit.find<Waitpoint>(key);

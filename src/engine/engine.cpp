@@ -339,13 +339,11 @@ engine::Operation make_operation(Request request, std::function<void(Result<type
 
 namespace {
 
-constexpr std::size_t kMaxCreatedAtOnce = 1000;
-
 // Many operations that are answered as one.
 void create_all(engine::Committers& committers, CreateExecutions request,
                 std::function<void(Result<CreateExecutions::Answer>)> answer, const EngineOptions& options) {
   const auto count = request.executions.size();
-  if (count < 1 || count > kMaxCreatedAtOnce) {
+  if (count < 1 || count > kMaxCreates) {
     return answer(fail_with(ErrorCode::invalid_input, "executions: out of range",
                             "Submit 1 to 1000 executions in one call."));
   }

@@ -102,14 +102,39 @@ bool is_shown(const LeaseEvent& event) {
   return event.event_type != LeaseEventType::replay_initiated;
 }
 
+bool has_tag(const Tags& tags, const EventFilter& filter) {
+  const auto it = tags.find(filter.tag->first);
+  return it != tags.end() && it->second == filter.tag->second;
+}
+
+// Events carry the tags that their execution had. Those of tags carry only the one that they tell of, so that
+// many tags at once are not copied with each of them: what else it is tagged with, the execution says.
 template <class Event>
-bool matches(const EventFilter& filter, const Event& event) {
+bool has_tag(Reading& reading, const EventFilter& filter, const Event& event) {
+  if (has_tag(event.tags, filter)) return true;
+  if constexpr (std::is_same_v<Event, TagEvent>) {
+    const auto* execution = reading.unit.find<Execution>({event.partition_key, event.execution_id});
+    return execution && has_tag(execution->tags, filter);
+  }
+  return false;
+}
+
+// Loads what the function above will look for, all at once.
+void load_for(Reading& reading, const EventFilter& filter, const std::vector<TagEvent>& events) {
+  if (!filter.tag) return;
+  for (const auto& event : events) {
+    if (!has_tag(event.tags, filter)) reading.unit.want<Execution>({event.partition_key, event.execution_id});
+  }
+  reading.session.load(reading.unit);
+}
+template <class Event>
+void load_for(Reading&, const EventFilter&, const std::vector<Event>&) {}
+
+template <class Event>
+bool matches(Reading& reading, const EventFilter& filter, const Event& event) {
   if (filter.namespace_ && event.namespace_ != *filter.namespace_) return false;
   if constexpr (is_of_execution<Event>) {
-    if (filter.tag) {
-      const auto it = event.tags.find(filter.tag->first);
-      if (it == event.tags.end() || it->second != filter.tag->second) return false;
-    }
+    if (filter.tag && !has_tag(reading, filter, event)) return false;
     if (filter.lane_id && event.lane_id != *filter.lane_id) return false;
     if (filter.flow_id && event.flow_id != filter.flow_id) return false;
     const ExecutionId id{event.partition_key, event.execution_id};
@@ -133,10 +158,11 @@ void read_on(Reading& reading, const FollowEvents& request, std::size_t most, Pr
   const auto page_size = request.filter == EventFilter{} ? request.limit : kMaxEvents;
   for (std::size_t passed = 0; passed < most; passed += page_size) {
     const auto page = reading.session.event_page<Event>(progress.position, page_size);
+    load_for(reading, request.filter, page.found);
     for (const auto& event : page.found) {
       if (progress.batch.events.size() == request.limit) return;
       progress.position = event.event_id;
-      if (!is_shown(event) || !matches(request.filter, event)) continue;
+      if (!is_shown(event) || !matches(reading, request.filter, event)) continue;
       auto seen = view(event);
       const bool wanted = types.empty() || std::ranges::find(types, seen.type) != types.end();
       if (wanted) progress.batch.events.push_back(std::move(seen));

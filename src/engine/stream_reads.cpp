@@ -11,6 +11,10 @@ namespace flowfabric::engine {
 namespace {
 
 constexpr std::uint32_t kMaxFrames = 10'000;
+// A page that holds more is as long as it may be, whatever was asked for: 10 000 of the largest frames are
+// 640 MB.
+constexpr std::size_t kPageBytes = 8u << 20;
+constexpr std::uint32_t kStep = kPageBytes / kMaxFrameBytes;
 constexpr std::int64_t kMaxBlockMs = 30'000;
 constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
 constexpr FrameId kEnd{kLargest, kLargest};
@@ -88,6 +92,23 @@ std::optional<core::Closing> closing_of(Reading& reading, const ExecutionId& id,
   return core::closing_of(reading.unit.find<Execution>(id), attempt_index, ended);
 }
 
+// Hands over frames step by step, while the page has room for more. `bytes`: what is in it.
+template <class Take>
+void each_frame(Reading& reading, store::FrameScan scan, std::size_t& bytes, Take take) {
+  auto left = scan.limit;
+  while (left > 0 && bytes < kPageBytes) {
+    scan.limit = std::min<std::size_t>(left, kStep);
+    const auto frames = reading.session.frames(scan);
+    for (const auto& frame : frames) {
+      bytes += frame.payload.data.size();
+      take(frame);
+    }
+    if (frames.size() < scan.limit) return;
+    left -= frames.size();
+    scan.from = after(FrameId{frames.back().frame_ms, frames.back().frame_seq});
+  }
+}
+
 struct Wanted {
   ExecutionId execution_id;
   std::uint32_t attempt_index;
@@ -100,13 +121,16 @@ Result<StreamPage> page_of(Readers& readers, const Wanted& wanted) {
   return readers.read([&](Reading& reading) -> Result<StreamPage> {
     const auto key = core::stream_key(wanted.execution_id, wanted.attempt_index);
     StreamPage page;
+    std::size_t bytes = 0;
     const auto* stream = reading.find<Stream>(key);
     if (stream && !core::has_expired(*stream, reading.now_ms) && wanted.from <= wanted.to) {
       const bool some = wanted.visibility == FrameVisibility::exclude_best_effort;
-      for (const auto& frame : reading.session.frames({key, wanted.from, wanted.to, some, wanted.count})) {
-        page.frames.push_back(view(frame));
-      }
+      each_frame(reading, {key, wanted.from, wanted.to, some, wanted.count}, bytes,
+                 [&](const Frame& frame) { page.frames.push_back(view(frame)); });
     }
+    // Behind a full page there may be more: a reader that stops where the stream is closed must not stop
+    // here.
+    if (bytes >= kPageBytes) return page;
     if (const auto closing = closing_of(reading, wanted.execution_id, wanted.attempt_index)) {
       page.closed_at = closing->at_ms;
       page.closed_reason = closing->reason;
@@ -149,16 +173,17 @@ Result<OutputPage> answer(Readers& readers, const ReadOutput& request) {
     if (request.latest_attempt_only && streams.size() > 1) streams.erase(streams.begin(), streams.end() - 1);
     const bool some = request.visibility == FrameVisibility::exclude_best_effort;
     OutputPage page;
+    std::size_t bytes = 0;
     for (const auto& stream : streams) {
       if (stream.attempt_index < seen->attempt_index || core::has_expired(stream, reading.now_ms)) continue;
       const auto from = stream.attempt_index == seen->attempt_index ? seen->from : FrameId{};
       // One more than asked for tells whether there are more.
       const auto left = request.count + 1 - page.frames.size();
-      for (const auto& frame : reading.session.frames({stream.key(), from, kEnd, some, left})) {
+      each_frame(reading, {stream.key(), from, kEnd, some, left}, bytes, [&](const Frame& frame) {
         page.frames.push_back({stream.attempt_index, view(frame)});
-      }
-      if (page.frames.size() <= request.count) continue;
-      page.frames.pop_back();
+      });
+      if (page.frames.size() <= request.count && bytes < kPageBytes) continue;
+      if (page.frames.size() > request.count) page.frames.pop_back();
       const auto& last = page.frames.back();
       page.next_cursor = std::to_string(last.attempt_index) + ":" + last.frame.id;
       break;

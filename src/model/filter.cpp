@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 
 #include "flowfabric/listing.h"
@@ -31,7 +32,7 @@ Result<void> apply(ExecutionFilter& filter, const std::string& key, const std::s
   if (key == "state") {
     const auto state = enum_from_name<PublicState>(value);
     if (!state) return refuse("state: unknown", "'" + truncate_utf8(value, 80) + "' is not a public state.");
-    filter.states.push_back(*state);
+    if (std::ranges::find(filter.states, *state) == filter.states.end()) filter.states.push_back(*state);
     return {};
   }
   if (key == "flow") {

@@ -21,7 +21,13 @@ std::unexpected<Error> malformed(std::string advice) {
 
 Result<void> check_policy_text(std::string_view key, std::string_view text) {
   if (check_text(key, text)) return {};
-  return malformed(fmt::format("`{}` must be valid UTF-8 without NUL bytes.", key));
+  return malformed(
+      fmt::format("`{}` must be valid UTF-8 without NUL bytes, up to {} bytes long.", key, kMaxTextBytes));
+}
+
+Result<void> check_count(std::string_view key, std::size_t count) {
+  if (count <= kMaxPolicyEntries) return {};
+  return malformed(fmt::format("`{}` may have up to {} entries.", key, kMaxPolicyEntries));
 }
 
 template <std::size_t Count>
@@ -36,6 +42,9 @@ Result<void> check(const RetryPolicy& retry) {
   if (exponential != nullptr && !(std::isfinite(exponential->multiplier) && exponential->multiplier > 0)) {
     return malformed("`retry_policy.backoff.multiplier` must be a finite number above 0.");
   }
+  if (auto few = check_count("retry_policy.retryable_categories", retry.retryable_categories.size()); !few) {
+    return few;
+  }
   for (const std::string& category : retry.retryable_categories) {
     if (auto checked = check_policy_text("retry_policy.retryable_categories", category); !checked) {
       return checked;
@@ -49,6 +58,7 @@ Result<void> check(const SuspensionPolicy& suspension) {
 }
 
 Result<void> check(const FallbackPolicy& fallback) {
+  if (auto few = check_count("fallback_policy.tiers", fallback.tiers.size()); !few) return few;
   for (const FallbackTier& tier : fallback.tiers) {
     if (auto checked = check_policy_text("fallback_policy.tiers.provider", tier.provider); !checked) {
       return checked;
@@ -88,6 +98,7 @@ std::uint32_t ExecutionPolicy::reclaim_cap() const {
 }
 
 Result<void> validate(const ExecutionPolicy& policy) {
+  if (auto few = check_count("budget_ids", policy.budget_ids.size()); !few) return few;
   if (auto checked = check(policy.retry_policy); !checked) return checked;
   if (auto checked = check(policy.suspension_policy); !checked) return checked;
   if (auto checked = check(policy.fallback_policy); !checked) return checked;

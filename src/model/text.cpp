@@ -7,14 +7,13 @@
 #include <cstdint>
 #include <optional>
 
-#include "flowfabric/policy.h"
+#include "flowfabric/operations.h"
 
 namespace flowfabric {
 namespace {
 
 constexpr std::size_t kMaxLaneBytes = 64;
 constexpr std::size_t kMaxNameBytes = 256;
-constexpr std::size_t kMaxTagKeyBytes = 256;
 
 constexpr bool is_continuation(char c) {
   return (static_cast<std::uint8_t>(c) & 0xC0) == 0x80;
@@ -62,6 +61,14 @@ constexpr bool is_whitespace(char32_t c) {
          c == 0x3000;
 }
 
+// Changes how what comes after it is shown.
+constexpr bool is_mischievous(char32_t c) {
+  const bool is_line_end = c == 0x2028 || c == 0x2029;
+  const bool is_direction = c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) ||
+                            (c >= 0x2066 && c <= 0x2069);
+  return is_control(c) || is_line_end || is_direction;
+}
+
 // `text` must be valid UTF-8.
 template <class Predicate>
 bool any_character(std::string_view text, Predicate predicate) {
@@ -104,7 +111,27 @@ bool is_valid_utf8(std::string_view text) {
   return true;
 }
 
-Result<void> check_text(std::string_view field, std::string_view text) {
+std::string one_line(std::string_view text) {
+  std::string line;
+  line.reserve(text.size());
+  while (!text.empty()) {
+    const auto before = text;
+    const auto character = take_character(text);
+    if (!character) text.remove_prefix(1);
+    if (character && !is_mischievous(*character))
+      line += before.substr(0, before.size() - text.size());
+    else
+      fmt::format_to(std::back_inserter(line), "\\u{:04x}",
+                     static_cast<std::uint32_t>(character.value_or(0xFFFD)));
+  }
+  return line;
+}
+
+Result<void> check_text(std::string_view field, std::string_view text, std::size_t most) {
+  if (text.size() > most) {
+    return invalid_field(field, fmt::format("longer than {} bytes", most),
+                         fmt::format("up to {} bytes long; larger data belongs into a payload", most));
+  }
   constexpr std::string_view rule = "valid UTF-8 without NUL bytes";
   if (text.contains('\0')) return invalid_field(field, "contains a NUL byte", rule);
   if (!is_valid_utf8(text)) return invalid_field(field, "not valid UTF-8", rule);
@@ -148,12 +175,35 @@ Result<void> check_worker_name(std::string_view field, std::string_view name) {
   return {};
 }
 
+Result<void> check_tags_fit(const std::map<std::string, std::string>& tags) {
+  if (tags.size() > kMaxTags) {
+    return invalid_field("tags", fmt::format("there are {}", tags.size()),
+                         fmt::format("at most {}", kMaxTags));
+  }
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : tags) bytes += key.size() + value.size();
+  if (bytes <= kMaxTagsBytes) return {};
+  return invalid_field("tags", fmt::format("{} bytes in sum", bytes),
+                       fmt::format("at most {} bytes, keys and values together", kMaxTagsBytes));
+}
+
+namespace {
+
 Result<void> check_create_tag(std::string_view key, std::string_view value) {
-  if (auto checked = check_text("tags", key); !checked) return checked;
-  if (auto checked = check_text("tags", value); !checked) return checked;
   if (key.empty() || key.size() > kMaxTagKeyBytes) {
     return fail_with(ErrorCode::invalid_tag_key, truncate_utf8(std::string(key), kMaxTagKeyBytes),
                      "A tag's key must be 1 to 256 bytes long.");
+  }
+  if (auto checked = check_text("tags", key); !checked) return checked;
+  return check_text("tags", value, kMaxTagValueBytes);
+}
+
+}  // namespace
+
+Result<void> check_create_tags(const std::map<std::string, std::string>& tags) {
+  if (auto fit = check_tags_fit(tags); !fit) return fit;
+  for (const auto& [key, value] : tags) {
+    if (auto checked = check_create_tag(key, value); !checked) return checked;
   }
   return {};
 }

@@ -256,6 +256,39 @@ TEST_P(Streams, OfAllAttemptsAreReadAsOne) {
   expect_error(ReadOutput{.execution_id = first.execution_id, .count = 0}, ErrorCode::invalid_input);
 }
 
+// A page is only so large; who goes on behind it misses nothing.
+TEST_P(Streams, ArePagedByTheirSize) {
+  const auto task = running();
+  constexpr std::uint32_t count = 200;
+  for (std::uint32_t i = 0; i < count; ++i) append(task, std::string(65'536, 'x'));
+  complete(task);
+  std::vector<std::string> ids;
+  std::size_t pages = 0;
+  std::string after = "0-0";
+  for (;; ++pages) {
+    const auto page = must(TailStream{.execution_id = task.execution_id, .after = after, .count = 10'000});
+    if (page.frames.empty()) break;
+    EXPECT_LT(page.frames.size(), count);
+    const bool is_last = ids.size() + page.frames.size() == count;
+    EXPECT_EQ(page.closed_at.has_value(), is_last) << "closed, when all has been read";
+    for (const auto& frame : page.frames) ids.push_back(frame.id);
+    after = ids.back();
+  }
+  EXPECT_GT(pages, 1u);
+  EXPECT_EQ(ids.size(), count);
+  EXPECT_EQ(std::set(ids.begin(), ids.end()).size(), count);
+
+  ReadOutput request{.execution_id = task.execution_id, .count = 10'000};
+  std::vector<std::string> all;
+  do {
+    const auto page = must(request);
+    EXPECT_LT(page.frames.size(), count);
+    for (const auto& each : page.frames) all.push_back(each.frame.id);
+    request.cursor = page.next_cursor.value_or("");
+  } while (!request.cursor.empty());
+  EXPECT_EQ(all, ids);
+}
+
 TEST_P(Streams, RefuseBadLimitsAndCursors) {  // 12, 13, 17
   const auto task = running();
   const auto& id = task.execution_id;

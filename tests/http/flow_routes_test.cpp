@@ -211,6 +211,7 @@ TEST_P(HttpFlowRoutes, RefuseTooMany) {
 TEST_P(HttpFlowRoutes, AreListedByFilter) {
   submit(graph(node("a"), "", R"(,"namespace":"acme","tags":{"a.team":"img"})"));
   const auto first = path();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // they are ordered by their time
   submit(example());
   const auto all = get("/v1/flows");
   ASSERT_EQ(all.size("/flows"), 2u);

@@ -55,7 +55,7 @@ TEST_F(Extremes, EndlessWindowsDeadlinesAndBackoffsNeverComeDue) {
   ASSERT_TRUE(failed) << failed.error().to_string();
   EXPECT_EQ(failed->delay_until, kEndOfTime);
   now_ = kEndOfTime - 1;
-  EXPECT_EQ(engine.run_due(), 0u);
+  EXPECT_EQ(engine.run_due(), 2u) << "looks at its route and its group, and nothing else";
 }
 
 // The engine's own clock counts in nanoseconds, which end in the year 2262.

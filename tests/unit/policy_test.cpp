@@ -377,8 +377,9 @@ TEST(Policy, CapabilitiesComeBackSortedAndOnce) {
 }
 
 TEST(Policy, TextMustBeUtf8WithoutNul) {
-  expect_malformed(R"({"retry_policy":{"retryable_categories":["a\u0000"]}})",
-                   "`retry_policy.retryable_categories` must be valid UTF-8 without NUL bytes.");
+  expect_malformed(
+      R"({"retry_policy":{"retryable_categories":["a\u0000"]}})",
+      "`retry_policy.retryable_categories` must be valid UTF-8 without NUL bytes, up to 4096 bytes long.");
   expect_malformed(R"({"routing_requirements":{"preferred_locality":"\u0000"}})",
                    "`routing_requirements.preferred_locality`");
   expect_malformed(R"({"routing_requirements":{"isolation_level":"\u0000"}})",

@@ -62,6 +62,10 @@ TEST(ServerConfig, HasTheDefaultsOfTheEngineAndTheEdge) {
   EXPECT_EQ(config.http.max_request_line, edge.max_request_line);
   EXPECT_EQ(config.http.max_headers, edge.max_headers);
   EXPECT_EQ(config.http.max_connections, edge.max_connections);
+  EXPECT_EQ(config.http.max_connections_per_address, edge.max_connections_per_address);
+  EXPECT_EQ(config.http.max_requests_per_address, edge.max_requests_per_address);
+  EXPECT_EQ(config.http.trusted_networks, edge.trusted_networks);
+  EXPECT_EQ(config.http.max_body_memory, edge.max_body_memory);
   EXPECT_EQ(config.http.max_pipelined, edge.max_pipelined);
   EXPECT_EQ(config.http.header_timeout, edge.header_timeout);
   EXPECT_EQ(config.http.body_timeout, edge.body_timeout);
@@ -436,6 +440,28 @@ TEST(ServerConfig, ReadsRealFiles) {
   EXPECT_FALSE(read_text_file(folder.path()));
   std::ofstream(folder.file("large")) << std::string((1 << 20) + 1, 'x');
   EXPECT_FALSE(read_text_file(folder.file("large")));
+}
+
+// ---- Shares of clients ----
+
+TEST(ServerConfig, KnowsWhomItTrusts) {
+  using Texts = std::vector<std::string>;
+  const auto trusted = [](const std::string& text) {
+    return load({{"FF_HTTP_TRUSTED_ADDRESSES", text}}).http.trusted_networks;
+  };
+  EXPECT_EQ(trusted("10.0.0.0/8, fd00::/8,192.0.2.7"), (Texts{"10.0.0.0/8", "fd00::/8", "192.0.2.7"}));
+  EXPECT_EQ(trusted("none"), Texts{});
+  EXPECT_TRUE(mentions(refusal_of({{"FF_HTTP_TRUSTED_ADDRESSES", "127.0.0.1,proxy.example"}}),
+                       "http.trusted_addresses (environment FF_HTTP_TRUSTED_ADDRESSES)"));
+}
+
+TEST(ServerConfig, GivesMemoryToEveryBodyThatIsAllowed) {
+  const auto refusal = refusal_of({{"FF_HTTP_MAX_BODY_BULK", "134217728"}});
+  EXPECT_TRUE(mentions(refusal, "http.max_body_memory")) << refusal;
+  EXPECT_TRUE(mentions(refusal, "four times")) << refusal;
+  const auto config =
+      load({{"FF_HTTP_MAX_BODY_BULK", "134217728"}, {"FF_HTTP_MAX_BODY_MEMORY", "536870912"}});
+  EXPECT_EQ(config.http.max_body_memory, 536'870'912u);
 }
 
 }  // namespace

@@ -31,6 +31,17 @@ TEST(Utf8, AcceptsTheEdgesOfEveryLength) {
   }
 }
 
+TEST(OneLine, EscapesWhatEndsALineOrMovesTheCursor) {
+  EXPECT_EQ(one_line("größe 漢字 🎉 \\ \"x\""), "größe 漢字 🎉 \\ \"x\"");
+  EXPECT_EQ(one_line("a\nb\r\tc\0d"s), "a\\u000ab\\u000d\\u0009c\\u0000d");
+  EXPECT_EQ(one_line("\x1b[31m\x7f"), "\\u001b[31m\\u007f");
+  EXPECT_EQ(one_line("\xC2\x85|\xC2\x9B"), "\\u0085|\\u009b") << "C1: a line end, and what begins a sequence";
+  EXPECT_EQ(one_line("\u2028\u2029"), "\\u2028\\u2029");
+  EXPECT_EQ(one_line("user\u202Egnp.exe"), "user\\u202egnp.exe");
+  EXPECT_EQ(one_line("\xFF\xC2|\xE2\x82"), "\\ufffd\\ufffd|\\ufffd\\ufffd");
+  EXPECT_EQ(one_line(""), "");
+}
+
 TEST(Utf8, RefusesOverlongSurrogateTruncatedAndStrayBytes) {
   for (const std::string& text :
        {"\x80"s, "\xBF"s, "\xC0\x80"s, "\xC1\xBF"s, "\xE0\x9F\xBF"s, "\xED\xA0\x80"s, "\xED\xBF\xBF"s,
@@ -93,16 +104,41 @@ TEST(CheckWorkerName, KnowsUnicodeWhitespace) {
   }
 }
 
-TEST(CheckCreateTag, KeyLengthAndText) {
-  EXPECT_TRUE(check_create_tag("k", ""));
-  EXPECT_TRUE(check_create_tag("Any Key!", "any\nvalue"));
-  EXPECT_TRUE(check_create_tag(std::string(256, 'k'), "v"));
-  expect_refused(check_create_tag("", "v"), ErrorCode::invalid_tag_key, "");
-  expect_refused(check_create_tag(std::string(257, 'k'), "v"), ErrorCode::invalid_tag_key,
+TEST(CheckText, Length) {
+  EXPECT_TRUE(check_text("reason", std::string(4096, 'r')));
+  expect_refused(check_text("reason", std::string(4097, 'r')), ErrorCode::invalid_input,
+                 "reason: longer than 4096 bytes");
+  EXPECT_TRUE(check_text("key", std::string(1024, 'k'), kMaxKeyBytes));
+  expect_refused(check_text("key", std::string(1025, 'k'), kMaxKeyBytes), ErrorCode::invalid_input,
+                 "key: longer than 1024 bytes");
+}
+
+TEST(CheckCreateTags, KeysAndValues) {
+  EXPECT_TRUE(check_create_tags({}));
+  EXPECT_TRUE(check_create_tags({{"k", ""}}));
+  EXPECT_TRUE(check_create_tags({{"Any Key!", "any\nvalue"}}));
+  EXPECT_TRUE(check_create_tags({{std::string(256, 'k'), std::string(1024, 'v')}}));
+  expect_refused(check_create_tags({{"", "v"}}), ErrorCode::invalid_tag_key, "");
+  expect_refused(check_create_tags({{std::string(257, 'k'), "v"}}), ErrorCode::invalid_tag_key,
                  std::string(256, 'k'));
-  expect_refused(check_create_tag("k\0"s, "v"), ErrorCode::invalid_input, "tags: contains a NUL byte");
-  expect_refused(check_create_tag("k", "\0"s), ErrorCode::invalid_input, "tags: contains a NUL byte");
-  expect_refused(check_create_tag("k", "\xFF"), ErrorCode::invalid_input, "tags: not valid UTF-8");
+  expect_refused(check_create_tags({{"k\0"s, "v"}}), ErrorCode::invalid_input, "tags: contains a NUL byte");
+  expect_refused(check_create_tags({{"k", "\0"s}}), ErrorCode::invalid_input, "tags: contains a NUL byte");
+  expect_refused(check_create_tags({{"k", "\xFF"}}), ErrorCode::invalid_input, "tags: not valid UTF-8");
+  expect_refused(check_create_tags({{"k", std::string(1025, 'v')}}), ErrorCode::invalid_input,
+                 "tags: longer than 1024 bytes");
+}
+
+TEST(CheckCreateTags, CountAndSum) {
+  std::map<std::string, std::string> tags;
+  for (int i = 0; i < 64; ++i) tags["k" + std::to_string(i)] = "v";
+  EXPECT_TRUE(check_create_tags(tags));
+  tags["one more"] = "v";
+  expect_refused(check_create_tags(tags), ErrorCode::invalid_input, "tags: there are 65");
+  tags.clear();
+  for (int i = 0; i < 16; ++i) tags[std::string(1, static_cast<char>('a' + i))] = std::string(1023, 'v');
+  EXPECT_TRUE(check_create_tags(tags)) << "exactly 16 KiB";
+  tags["z"] = "";
+  expect_refused(check_create_tags(tags), ErrorCode::invalid_input, "tags: 16385 bytes in sum");
 }
 
 TEST(Capabilities, SortedWithoutDuplicates) {
