@@ -1,5 +1,5 @@
 // Conditions that a program has built: any tree, any bytes in its texts. What passes the check can be stored.
-#include "core/resume_condition.h"
+#include "core/suspension/resume_condition.h"
 #include "model/condition_json.h"
 #include "targets.h"
 

@@ -1,6 +1,6 @@
 // Conditions as JSON from outside, and signals that arrive for them. The input is the JSON up to the first
 // line feed; behind it, each four bytes are a signal: which waitpoint, which name, which source, which id.
-#include "core/resume_condition.h"
+#include "core/suspension/resume_condition.h"
 
 #include "model/condition_json.h"
 #include "support/condition_definition.h"

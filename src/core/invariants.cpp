@@ -1,6 +1,6 @@
 #include "core/invariants.h"
 
-#include "core/offer.h"
+#include "core/lifecycle/offer.h"
 #include "core/transition.h"
 
 namespace flowfabric::core {

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "core/admission.h"
-#include "core/breach.h"
-#include "core/dependency.h"
-#include "core/fairness.h"
-#include "core/flow_cancel.h"
-#include "core/offer.h"
-#include "core/suspension.h"
-#include "core/tags.h"
+#include "core/flow/cancel_flow.h"
+#include "core/flow/dependency.h"
+#include "core/lifecycle/offer.h"
+#include "core/lifecycle/tags.h"
+#include "core/limits/admission.h"
+#include "core/limits/breach.h"
+#include "core/limits/fairness.h"
+#include "core/suspension/suspension.h"
 #include "model/text.h"
 
 namespace flowfabric::core {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/claim.h"
+#include "core/lifecycle/claim.h"
 
 namespace flowfabric::core {
 

@@ -1,7 +1,7 @@
 #include "engine/await_end.h"
 
-#include "core/lease.h"
-#include "core/read.h"
+#include "core/lifecycle/lease.h"
+#include "core/views/read.h"
 
 namespace flowfabric::engine {
 

@@ -7,8 +7,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "core/claim.h"
 #include "core/invariants.h"
+#include "core/lifecycle/claim.h"
 
 namespace flowfabric::engine {
 

@@ -3,7 +3,7 @@
 #include <future>
 #include <latch>
 
-#include "core/bulk.h"
+#include "core/lifecycle/bulk.h"
 #include "engine/listing.h"
 #include "engine/random_seed.h"
 

@@ -5,11 +5,11 @@
 #include <iterator>
 #include <limits>
 
-#include "core/check.h"
-#include "core/limit_check.h"
-#include "core/suspension.h"
-#include "core/suspension_check.h"
-#include "core/tags.h"
+#include "core/doctor/check.h"
+#include "core/doctor/limit_check.h"
+#include "core/doctor/suspension_check.h"
+#include "core/lifecycle/tags.h"
+#include "core/suspension/suspension.h"
 #include "engine/random_seed.h"
 #include "model/waitpoint_token.h"
 

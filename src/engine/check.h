@@ -1,4 +1,4 @@
-// Walks a whole store and reports what does not fit together; see core/check.h for what must be true.
+// Walks a whole store and reports what does not fit together; see core/doctor/check.h for what must be true.
 #pragma once
 
 #include "engine/committers.h"

@@ -4,7 +4,7 @@
 #include <future>
 #include <latch>
 
-#include "core/block.h"
+#include "core/lifecycle/block.h"
 #include "engine/bulk.h"
 #include "engine/dead_worker.h"
 #include "engine/due_operation.h"

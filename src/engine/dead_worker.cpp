@@ -2,7 +2,7 @@
 
 #include <future>
 
-#include "core/dead_worker.h"
+#include "core/registry/dead_worker.h"
 #include "engine/flow_cancel.h"
 #include "engine/random_seed.h"
 

@@ -1,4 +1,5 @@
-// Offering again what a dead worker held (core/dead_worker.h): while the caller waits, and by the clock.
+// Offering again what a dead worker held (core/registry/dead_worker.h): while the caller waits, and by the
+// clock.
 #pragma once
 
 #include "engine/committers.h"

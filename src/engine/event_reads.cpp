@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/expiry.h"
+#include "core/lifecycle/expiry.h"
 #include "model/base64.h"
 #include "model/event_word.h"
 

@@ -1,6 +1,6 @@
 #include "engine/figures.h"
 
-#include "core/worker.h"
+#include "core/registry/worker.h"
 
 namespace flowfabric::engine {
 

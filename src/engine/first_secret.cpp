@@ -2,7 +2,7 @@
 
 #include <future>
 
-#include "core/keystore.h"
+#include "core/suspension/keystore.h"
 #include "engine/random_seed.h"
 #include "model/waitpoint_token.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <latch>
 
-#include "core/flow_cancel.h"
+#include "core/flow/cancel_flow.h"
 #include "engine/random_seed.h"
 
 namespace flowfabric::engine {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "core/flow.h"
-#include "core/flow_read.h"
+#include "core/flow/flow.h"
+#include "core/views/flow_read.h"
 #include "engine/listing.h"
 
 namespace flowfabric::engine {

@@ -1,6 +1,6 @@
 #include "engine/handles.h"
 
-#include "core/suspend.h"
+#include "core/suspension/suspend.h"
 #include "store/store.h"
 
 namespace flowfabric::engine {

@@ -1,8 +1,8 @@
 #include "engine/history.h"
 
-#include "core/history.h"
-#include "core/lease.h"
-#include "core/suspension.h"
+#include "core/lifecycle/lease.h"
+#include "core/suspension/suspension.h"
+#include "core/views/history.h"
 
 namespace flowfabric::engine {
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "core/attachment.h"
-#include "core/breach.h"
-#include "core/budget.h"
-#include "core/quota.h"
-#include "core/why.h"
+#include "core/limits/attachment.h"
+#include "core/limits/breach.h"
+#include "core/limits/budget.h"
+#include "core/limits/quota.h"
+#include "core/views/why.h"
 
 namespace flowfabric::engine {
 

@@ -4,9 +4,9 @@
 #include <iterator>
 #include <limits>
 
-#include "core/dead_worker.h"
-#include "core/read.h"
-#include "core/worker.h"
+#include "core/registry/dead_worker.h"
+#include "core/registry/worker.h"
+#include "core/views/read.h"
 #include "model/text.h"
 
 namespace flowfabric::engine {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "core/context.h"
-#include "core/flow_submit.h"
+#include "core/flow/submit_flow.h"
 #include "core/unit.h"
 
 namespace flowfabric::engine {

@@ -1,9 +1,9 @@
 #include "engine/reads.h"
 
-#include "core/bulk.h"
-#include "core/lease.h"
-#include "core/read.h"
-#include "core/suspension.h"
+#include "core/lifecycle/bulk.h"
+#include "core/lifecycle/lease.h"
+#include "core/suspension/suspension.h"
+#include "core/views/read.h"
 #include "model/text.h"
 
 namespace flowfabric::engine {

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "core/stream.h"
+#include "core/stream/stream.h"
 #include "model/base64.h"
 #include "model/text.h"
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "core/keystore.h"
-#include "core/lease.h"
-#include "core/signal.h"
-#include "core/suspension.h"
-#include "core/suspension_read.h"
-#include "core/waitpoint.h"
+#include "core/lifecycle/lease.h"
+#include "core/suspension/keystore.h"
+#include "core/suspension/signal.h"
+#include "core/suspension/suspension.h"
+#include "core/suspension/waitpoint.h"
+#include "core/views/suspension_read.h"
 
 namespace flowfabric::engine {
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "core/claim.h"
+#include "core/lifecycle/claim.h"
 
 namespace flowfabric::engine {
 

@@ -78,7 +78,8 @@ struct CurrentAttempt {
   std::optional<std::int64_t> attempt_suspended_at_ms;
   std::string attempt_suspension;                     // a suspension id, or `worker_delay`
   std::optional<std::int64_t> attempt_timeout_at_ms;  // armed while leased
-  // Kept while paused. While a budget has set the clock (core/breach.h): how much later its own would be.
+  // Kept while paused. While a budget has set the clock (core/limits/breach.h): how much later its own would
+  // be.
   std::optional<std::int64_t> attempt_timeout_left_ms;
   std::optional<std::uint32_t> fallback_tier;  // of the policy; absent: the work as submitted
   Lineage lineage;
@@ -112,17 +113,17 @@ struct Execution {
   // Its join is undecided: whatever happens to it, it is not offered before that.
   bool dependencies_pending{false};
   std::int32_t priority{};
-  // Its own limits; those of its flow, lane and tenant count as well (core/admission.h).
+  // Its own limits; those of its flow, lane and tenant count as well (core/limits/admission.h).
   std::string budget_ids;  // comma-joined
   std::optional<QuotaPolicyId> quota_policy_id;
   // What it gives back when its lease ends, comma-joined: quota policies of which it holds a slot, and (after
   // `b:`) budgets of which something is set aside for it.
   std::string admitted_by;
   std::optional<Uuid> blocked_on;  // the budget or quota policy that holds it back
-  // In a lane that shares fairly (core/fairness.h): its key, and its place in line while it has one.
+  // In a lane that shares fairly (core/limits/fairness.h): its key, and its place in line while it has one.
   std::optional<std::string> fair_key;
   std::optional<std::int64_t> fair_rank;
-  // Set while workers may take it; smaller is taken first (core/offer.h). Absent: not offered.
+  // Set while workers may take it; smaller is taken first (core/lifecycle/offer.h). Absent: not offered.
   std::optional<std::int64_t> offer_order;
   // Reserved by a grant (ff_claim_grant) until then, and so not offered.
   std::optional<std::int64_t> grant_expires_at_ms;

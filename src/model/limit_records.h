@@ -198,7 +198,7 @@ struct QuotaPolicy {
   std::uint64_t active_concurrency{};  // admissions that hold a slot
   std::uint64_t window_count{};        // admissions that the rate counts
   std::int64_t created_at_ms{};
-  // Of a policy that counts a key of a lane (core/fairness.h): both, and the rank that was given last.
+  // Of a policy that counts a key of a lane (core/limits/fairness.h): both, and the rank that was given last.
   std::string lane_id;
   std::string fair_key;
   std::optional<std::int64_t> last_rank;

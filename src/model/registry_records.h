@@ -30,7 +30,7 @@ struct Lane {
   std::int64_t registered_at_ms{};
   std::string registered_by;
   LaneState state{LaneState::active};
-  std::string fair_by;                     // what its fair key is (core/fairness.h); empty: nothing
+  std::string fair_by;                     // what its fair key is (core/limits/fairness.h); empty: nothing
   std::uint32_t max_concurrent_per_key{};  // 0: any number
   bool operator==(const Lane&) const = default;
 };
@@ -56,7 +56,8 @@ struct RouteKey {
 BOOST_DESCRIBE_STRUCT(RouteKey, (), (route_id))
 
 // A distinct combination of lane, namespace and required capabilities: few, registered once, and the unit in
-// which work is offered (core/offer.h). Removed when it has long had no group (core/registration.h).
+// which work is offered (core/lifecycle/offer.h). Removed when it has long had no group
+// (core/registry/registration.h).
 struct Route {
   static constexpr const char* table = "ff_route";
   using Key = RouteKey;
@@ -81,7 +82,7 @@ BOOST_DESCRIBE_STRUCT(GroupKey, (), (group_id))
 
 // A distinct combination of route (and so of lane and namespace) and kind: few, registered once. Listings
 // walk the executions of a group and state by age, and merge the groups that a filter matches
-// (engine/listing.h). Removed when it has long had no execution (core/registration.h).
+// (engine/listing.h). Removed when it has long had no execution (core/registry/registration.h).
 struct Group {
   static constexpr const char* table = "ff_exec_group";
   using Key = GroupKey;

@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "core/listing.h"
+#include "core/views/listing.h"
 
 namespace flowfabric::store {
 

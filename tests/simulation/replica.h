@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "core/block.h"
-#include "core/dead_worker.h"
-#include "core/registration.h"
+#include "core/lifecycle/block.h"
+#include "core/registry/dead_worker.h"
+#include "core/registry/registration.h"
 #include "engine/batch.h"
 #include "engine/check.h"
 #include "engine/dispatch.h"

@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "core/bulk.h"
-#include "core/expiry.h"
+#include "core/lifecycle/bulk.h"
+#include "core/lifecycle/expiry.h"
 #include "flowfabric/engine.h"
 #include "store/store.h"
 

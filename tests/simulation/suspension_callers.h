@@ -2,7 +2,7 @@
 // often late, repeated, forged or malformed.
 #pragma once
 
-#include "core/resume_condition.h"
+#include "core/suspension/resume_condition.h"
 #include "simulation/dice.h"
 #include "simulation/steps.h"
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/suspension.h"
+#include "core/suspension/suspension.h"
 #include "simulation/state.h"
 
 namespace flowfabric::simulation {

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "core/context.h"
-#include "core/resume_condition.h"
+#include "core/suspension/resume_condition.h"
 #include "simulation/state.h"
 #include "simulation/steps.h"
 

@@ -2,7 +2,7 @@
 // is read by who asks for it, and by nobody else.
 #pragma once
 
-#include "core/suspension.h"
+#include "core/suspension/suspension.h"
 #include "simulation/replica_reads.h"
 
 namespace flowfabric::simulation {

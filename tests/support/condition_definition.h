@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/resume_condition.h"
+#include "core/suspension/resume_condition.h"
 
 namespace flowfabric::tests {
 

@@ -1,7 +1,7 @@
 // The story of an execution tells its pauses, whatever else a store takes for one.
 #include <gtest/gtest.h>
 
-#include "core/history.h"
+#include "core/views/history.h"
 
 namespace flowfabric::core {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "core/join.h"
+#include "core/flow/join.h"
 
 namespace flowfabric::core {
 namespace {

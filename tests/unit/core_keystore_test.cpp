@@ -1,7 +1,7 @@
 // The keystore of a store that has none yet, which an engine never leaves so (03 §3.2, §3.4).
 #include <gtest/gtest.h>
 
-#include "core/keystore.h"
+#include "core/suspension/keystore.h"
 #include "store/store.h"
 
 namespace flowfabric::core {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <random>
 
-#include "core/offer.h"
+#include "core/lifecycle/offer.h"
 
 namespace flowfabric::core {
 namespace {

@@ -1,7 +1,7 @@
 // What the clock does for a quota policy whose counts are wrong (05 §10.3).
 #include <gtest/gtest.h>
 
-#include "core/quota.h"
+#include "core/limits/quota.h"
 #include "store/store.h"
 
 namespace flowfabric::core {

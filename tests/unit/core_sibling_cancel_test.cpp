@@ -2,7 +2,7 @@
 // (04, cases 47–50).
 #include <gtest/gtest.h>
 
-#include "core/flow_cancel.h"
+#include "core/flow/cancel_flow.h"
 #include "store/store.h"
 
 namespace flowfabric::core {

@@ -1,0 +1,48 @@
+#include "core/lifecycle/offer.h"
+
+#include "model/text.h"
+
+namespace flowfabric::core {
+
+namespace {
+
+constexpr int kPriorityShift = 49;
+constexpr std::int64_t kAfterTheRest = std::int64_t{1} << 48;  // beyond any creation time
+
+// Its grace, if there is one, is over.
+bool is_lost_and_may_be_reclaimed(const Execution& execution) {
+  const auto owner = execution.state.ownership_state;
+  return (owner == OwnershipState::lease_expired_reclaimable || owner == OwnershipState::lease_revoked) &&
+         execution.lease_reclaim_count < execution.max_reclaim_count && !execution.delay_until_ms;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> offer_order(const Execution& execution) {
+  if (execution.grant_expires_at_ms || execution.dependencies_pending || execution.blocked_on) {
+    return std::nullopt;
+  }
+  const bool lost = is_lost_and_may_be_reclaimed(execution);
+  const bool eligible = execution.state.lifecycle_phase == LifecyclePhase::runnable &&
+                        execution.state.eligibility_state == EligibilityState::eligible_now;
+  if (!lost && !eligible) return std::nullopt;
+  const std::int64_t rank = std::int64_t{kMaxPriority - execution.priority} << kPriorityShift;
+  return rank + (lost ? kAfterTheRest : 0) + execution.fair_rank.value_or(execution.created_at_ms);
+}
+
+std::vector<std::string> split_capabilities(const std::string& joined) {
+  std::vector<std::string> tokens;
+  for (std::size_t start = 0; start < joined.size();) {
+    const auto end = std::min(joined.find(',', start), joined.size());
+    tokens.push_back(joined.substr(start, end - start));
+    start = end + 1;
+  }
+  return tokens;
+}
+
+bool serves(const WorkerScope& worker, const Route& route) {
+  if (worker.name_space && *worker.name_space != route.namespace_) return false;
+  return covers(worker.capabilities, split_capabilities(route.required_capabilities));
+}
+
+}  // namespace flowfabric::core

@@ -1,0 +1,28 @@
+// The leases of a worker that was taken out of the registry. They are offered again at once: it is written
+// down that the worker is dead (ff_dead_worker), and then its leases are ended, a page in one step, so that a
+// crash in the middle loses nothing.
+#pragma once
+
+#include "core/context.h"
+#include "core/lifecycle/expiry.h"
+#include "core/unit.h"
+
+namespace flowfabric::core {
+
+// Whether leases on executions of the namespace are this worker's: a worker without a namespace works for all
+// of them, but for those where an instance of the same name is registered.
+bool works_for(Unit& unit, const WorkerKey& worker, const std::string& name_space);
+
+// Writes down that what the worker holds is to be offered again.
+void forsake_leases(Unit& unit, const WorkerKey& worker, const Context& at);
+
+// One step.
+Rule run_due(Unit& unit, const DeadWorkerKey& key, Context& at);
+
+// The parts of a step, for when one of its executions cannot be read: what it is about, one of them alone,
+// and its end.
+LeasesOf next_page(const DeadWorker& dead);
+void end_lease_if_dead(Unit& unit, const DeadWorkerKey& key, const ExecutionId& id, const Context& at);
+void pass(Unit& unit, const DeadWorkerKey& key, const std::vector<ExecutionId>& page, const Context& at);
+
+}  // namespace flowfabric::core

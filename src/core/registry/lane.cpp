@@ -1,0 +1,43 @@
+#include "core/registry/lane.h"
+
+#include "model/text.h"
+
+namespace flowfabric::core {
+
+bool hands_out(LaneState state) {
+  return state == LaneState::active || state == LaneState::draining;
+}
+
+bool takes_in(LaneState state) {
+  return state == LaneState::active || state == LaneState::paused;
+}
+
+bool hands_out(Unit& unit, const std::string& lane_id) {
+  const auto* lane = unit.find<Lane>({lane_id});
+  return !lane || hands_out(lane->state);
+}
+
+const Lane& ensure_lane(Unit& unit, const std::string& lane_id, const std::string& registered_by,
+                        const Context& at) {
+  if (const auto* lane = unit.find<Lane>({lane_id})) return *lane;
+  return unit.insert(Lane{.lane_id = lane_id, .registered_at_ms = at.now_ms, .registered_by = registered_by});
+}
+
+Result<LaneStatus> register_lane(Unit& unit, const RegisterLane& request, Context& at) {
+  if (auto ok = check_lane(request.lane_id); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_text("registered_by", request.registered_by); !ok) return std::unexpected(ok.error());
+  return LaneStatus{request.lane_id, ensure_lane(unit, request.lane_id, request.registered_by, at).state};
+}
+
+Result<LaneStatus> set_lane_state(Unit& unit, const SetLaneState& request, Context& at) {
+  if (auto ok = check_lane(request.lane_id); !ok) return std::unexpected(ok.error());
+  const auto before = ensure_lane(unit, request.lane_id, "operator", at).state;
+  if (before == request.state) return LaneStatus{request.lane_id, before};
+  unit.edit<Lane>({request.lane_id}).state = request.state;
+  if (hands_out(request.state) && !hands_out(before)) {
+    for (const auto* route : unit.routes_of(request.lane_id)) unit.offer_again(route->route_id);
+  }
+  return LaneStatus{request.lane_id, request.state};
+}
+
+}  // namespace flowfabric::core

@@ -1,0 +1,28 @@
+// Output streams: who may append, what is kept, and when a stream is closed (specification 06 §1–§4).
+#pragma once
+
+#include "core/context.h"
+#include "core/lifecycle/expiry.h"
+#include "core/unit.h"
+
+namespace flowfabric::core {
+
+StreamKey stream_key(const ExecutionId& id, std::uint32_t attempt_index);
+
+Result<FrameAppended> append_frame(Unit& unit, const AppendFrame& request, Context& at);
+void want_for(Unit& unit, const AppendFrame& request);
+
+// Its frames are gone, whether somebody has removed them or not.
+bool has_expired(const Stream& stream, std::int64_t now_ms);
+
+// When the stream of an attempt was closed, and why. `ended` is the attempt's history row, if it has one.
+struct Closing {
+  std::int64_t at_ms{};
+  std::string reason;
+};
+std::optional<Closing> closing_of(const Execution* execution, std::uint32_t attempt_index,
+                                  const Attempt* ended);
+
+Rule run_due(Unit& unit, const StreamKey& key, Context& at);
+
+}  // namespace flowfabric::core
