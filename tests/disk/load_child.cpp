@@ -42,17 +42,22 @@ bool is_trouble(ErrorCode code) {
 // What has gone wrong so far.
 struct Trouble {
   std::atomic<bool> was_refused{false};
+  std::atomic<bool> was_told{false};  // that the store is in trouble
   std::atomic<bool> store_failed{false};
 
   // To be asked when a call begins, for when it was answered.
   struct Then {
-    bool was_refused;
+    bool was_told;
     bool store_failed;
   };
-  Then now() const { return {was_refused, store_failed}; }
+  Then now() const { return {was_told, store_failed}; }
   static void note_answer(Then then, const char* what) {
-    if (then.was_refused) mark(std::string("Y ") + what);
+    if (then.was_told) mark(std::string("Y ") + what);
     if (then.store_failed) mark(std::string("Z ") + what);
+  }
+  // Whoever comes after store_failed is told of the disk, not of what a reader makes of a dropped cache.
+  static void note_refusal(Then then, const Error& error) {
+    if (then.store_failed && error.code != ErrorCode::unavailable) mark("W " + error.to_string());
   }
 };
 
@@ -166,7 +171,7 @@ class Load {
     for (auto& [id, future] : answers) {
       const auto answer = future.get();
       if (answer) Trouble::note_answer(then, "create");
-      if (!answer) note_refusal(answer.error());
+      if (!answer) note_refusal(then, answer.error());
       note(id, answer);
       asked.push_back(id);
     }
@@ -272,15 +277,18 @@ class Load {
   Result<typename Request::Answer> ask(const char* what, Request request) {
     const auto then = trouble_.now();
     auto answer = engine_.call(std::move(request));
-    if (!answer) note_refusal(answer.error());
+    if (!answer) note_refusal(then, answer.error());
     if (answer) Trouble::note_answer(then, what);
     return answer;
   }
 
-  void note_refusal(const Error& error) {
+  void note_refusal(Trouble::Then then, const Error& error) {
     if (!is_trouble(error.code)) return;
     mark("X " + error.to_string());
+    Trouble::note_refusal(then, error);
     trouble_.was_refused = true;
+    // A reader may meet a dropped cache before the failed sync has returned, and anybody can know of it.
+    if (error.code != ErrorCode::corruption) trouble_.was_told = true;
     std::this_thread::sleep_for(1ms);  // who is refused comes again, and not at once
   }
 
@@ -332,7 +340,7 @@ int run_load(const std::string& url, const std::string& text, int pipe) {
   options.operation_deadline = 10s;  // however slow the machine is
   options.store_failed = [&](const Error& error) {
     mark("S " + error.to_string());
-    trouble.store_failed = trouble.was_refused = true;
+    trouble.store_failed = trouble.was_told = trouble.was_refused = true;
   };
   auto engine = Engine::open(url, std::move(options));
   if (!engine) {

@@ -14,9 +14,10 @@ inline constexpr const char* kLoadArgument = "--load-of-disk-tests";
 //   N id         refused, and certainly not stored
 //   V id epoch   shown to a reader, with this lease epoch
 //   X code       a call was refused because of the disk
-//   Y what       a call that began after that was answered
+//   Y what       a call that began after that (unless that was a dropped cache, read) was answered
 //   S code       the engine said that its store has failed
 //   Z what       a call that began after that was answered
+//   W code       a call that began after that was refused, and not because the store is unavailable
 //   G            after trouble, a call was answered at last
 //   P            has nothing to do any more
 //   E            in order from here on: every call was answered

@@ -106,16 +106,14 @@ class Run {
     const auto count = [&](char mark) { return said.marks.contains(mark) ? said.marks.at(mark) : 0; };
     if (count('S') > 1) broken("store_failed was called more than once");
     if (count('Z') > 0) broken("a call was answered after store_failed");
+    if (count('W') > 0)
+      broken("a call was refused after store_failed, and not told that the disk has failed");
     const bool is_while_open =
         said.opened > 0 && said.failed > said.opened && (said.ended == 0 || said.failed < said.ended);
     if (!is_while_open) return;
     if (is_sync_of_file()) {
       if (count('S') == 0) broken("a sync has failed, and store_failed was not called");
-      // The one that is told is told late: a batch that is stored in the redo log may be answered after
-      // another, which the log's gate has refused. Whether it really is stored, the states tell.
-      const bool is_told_late = experiment_.failing.how == "alone";
-      if (count('Y') > 0 && !is_told_late)
-        broken("a sync has failed, and a call was answered after the first refusal");
+      if (count('Y') > 0) broken("a sync has failed, and a call was answered after the first refusal");
     } else if (experiment_.failing.count != kForEver && count('X') > 0 && count('G') == 0 &&
                count('S') == 0) {
       broken("the disk is well again, and every call is refused");

@@ -28,7 +28,8 @@ class ShownMark {
   void held_up(const StoreFailure& why) {
     {
       std::lock_guard lock(mutex_);
-      trouble_ = why;
+      // After a failed disk, other trouble is only a symptom.
+      if (!trouble_ || trouble_->retry != Retry::after_restart) trouble_ = why;
     }
     moved_.notify_all();
   }

@@ -21,6 +21,7 @@ class SqliteStore final : public Store {
     return std::make_unique<sqlite::WritingSession>(settings_);
   }
   std::unique_ptr<Session> open_reader() override {
+    settings_.health->require();
     return std::make_unique<sqlite::SqliteSession>(settings_);
   }
 
