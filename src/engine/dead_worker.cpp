@@ -3,7 +3,7 @@
 #include <future>
 
 #include "core/registry/dead_worker.h"
-#include "engine/flow_cancel.h"
+#include "engine/cancel_members.h"
 #include "engine/random_seed.h"
 
 namespace flowfabric::engine {

@@ -4,6 +4,7 @@
 
 #include "core/flow/cancel_flow.h"
 #include "core/flow/dependency.h"
+#include "core/keys.h"
 #include "core/lifecycle/block.h"
 #include "core/lifecycle/bulk.h"
 #include "core/lifecycle/expiry.h"
@@ -135,7 +136,7 @@ Operation due_operation(const store::DueKey& key, const core::ClockScope& scope,
   };
   operation.seed = random_seed();
   if (const auto* execution = std::get_if<store::Due<Execution>>(&key)) {
-    operation.affinity = affinity_of(execution->key);
+    operation.affinity = core::affinity_of(execution->key);
   }
   operation.deadline = std::chrono::steady_clock::now() + options.operation_deadline;
   return operation;

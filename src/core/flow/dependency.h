@@ -24,12 +24,20 @@ void resolve_dependents(Unit& unit, const ExecutionId& ended, const Context& at)
 // Fetches, or names, what that will need; the latter if it is known to belong to a flow.
 void fetch_dependents(Unit& unit, const std::vector<ExecutionId>& ending);
 void want_dependents(Unit& unit, const ExecutionId& ending);
+// For a request that may end its execution.
+template <class Request>
+void want_ending(Unit& unit, const Request& request, const PartitionCounts&) {
+  unit.want<Execution>(request.execution_id);
+  want_dependents(unit, request.execution_id);
+}
+// For a request about an edge.
+void want_edge(Unit& unit, const EdgeKey& edge, const ExecutionId& upstream, const ExecutionId& downstream);
 Rule run_due(Unit& unit, const DependencyDispatchKey& key, Context& at);
 
 // Refused: the join takes no more edges.
 Result<void> check_open(const EdgeGroup& group, const Execution& downstream);
 // The edge is in force from now on; an upstream that has ended counts at once.
-Result<EdgeApplied> apply_edge(Unit& unit, const ApplyEdge& request, Context& at);
+Result<EdgeApplied> apply(Unit& unit, const ApplyEdge& request, Context& at);
 // The downstream of a new edge waits from now on, unless it runs: then when it comes back.
 void block_on_dependencies(Unit& unit, Execution& execution, const EdgeGroup& group, const EdgeId& latest,
                            const Context& at);
@@ -42,6 +50,6 @@ void resolve_again(Unit& unit, const ExecutionId& id, const Context& at);
 // Counts a member's join anew, as far as its edges still tell, and decides it if it can be decided.
 void repair_join(Unit& unit, const FlowKey& flow, const ExecutionId& member, const Context& at);
 
-Result<EligibilityChange> promote_blocked(Unit& unit, const PromoteBlocked& request, Context& at);
+Result<EligibilityChange> apply(Unit& unit, const PromoteBlocked& request, Context& at);
 
 }  // namespace flowfabric::core

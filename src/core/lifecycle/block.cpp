@@ -4,6 +4,7 @@
 
 #include "core/lifecycle/lease.h"
 #include "core/lifecycle/offer.h"
+#include "core/operation.h"
 #include "core/registry/registration.h"
 #include "core/registry/worker.h"
 #include "core/transition.h"
@@ -97,7 +98,7 @@ void look_at(Unit& unit, const RouteKey& key, IsThere is_there, Context& at) {
 
 }  // namespace
 
-Result<EligibilityChange> block(Unit& unit, const BlockExecution& request, Context& at) {
+Result<EligibilityChange> apply(Unit& unit, const BlockExecution& request, Context& at) {
   if (auto ok = check_text("detail", request.detail); !ok) return std::unexpected(ok.error());
   const auto eligibility = eligibility_for(request.reason);
   if (!eligibility) {
@@ -115,7 +116,7 @@ Result<EligibilityChange> block(Unit& unit, const BlockExecution& request, Conte
   return EligibilityChange{request.execution_id, execution.state.public_state};
 }
 
-Result<EligibilityChange> unblock(Unit& unit, const UnblockExecution& request, Context& at) {
+Result<EligibilityChange> apply(Unit& unit, const UnblockExecution& request, Context& at) {
   const auto* found = unit.find<Execution>(request.execution_id);
   if (!found) return std::unexpected(not_found(request.execution_id));
   const bool blocked = found->state.lifecycle_phase == LifecyclePhase::runnable &&
@@ -127,16 +128,16 @@ Result<EligibilityChange> unblock(Unit& unit, const UnblockExecution& request, C
   return EligibilityChange{request.execution_id, execution.state.public_state};
 }
 
-Result<EligibilityChange> hold(Unit& unit, const HoldExecution& request, Context& at) {
-  return block(unit,
-               {.execution_id = request.execution_id,
-                .reason = BlockingReason::paused_by_operator,
-                .detail = request.reason.empty() ? "held by operator" : request.reason},
+Result<EligibilityChange> apply(Unit& unit, const HoldExecution& request, Context& at) {
+  return apply(unit,
+               BlockExecution{.execution_id = request.execution_id,
+                              .reason = BlockingReason::paused_by_operator,
+                              .detail = request.reason.empty() ? "held by operator" : request.reason},
                at);
 }
 
-Result<EligibilityChange> release(Unit& unit, const ReleaseExecution& request, Context& at) {
-  return unblock(unit, {request.execution_id, BlockingReason::paused_by_operator}, at);
+Result<EligibilityChange> apply(Unit& unit, const ReleaseExecution& request, Context& at) {
+  return apply(unit, UnblockExecution{request.execution_id, BlockingReason::paused_by_operator}, at);
 }
 
 Rule run_due(Unit& unit, const RouteKey& key, Context& at) {
@@ -164,5 +165,10 @@ void look_for_blocked(Unit& unit, const Worker& worker, const Context& at) {
     }
   }
 }
+
+FLOWFABRIC_OPERATION(BlockExecution)
+FLOWFABRIC_OPERATION(UnblockExecution)
+FLOWFABRIC_OPERATION(HoldExecution)
+FLOWFABRIC_OPERATION(ReleaseExecution)
 
 }  // namespace flowfabric::core

@@ -8,10 +8,10 @@
 
 namespace flowfabric::core {
 
-Result<EligibilityChange> block(Unit& unit, const BlockExecution& request, Context& at);
-Result<EligibilityChange> unblock(Unit& unit, const UnblockExecution& request, Context& at);
-Result<EligibilityChange> hold(Unit& unit, const HoldExecution& request, Context& at);
-Result<EligibilityChange> release(Unit& unit, const ReleaseExecution& request, Context& at);
+Result<EligibilityChange> apply(Unit& unit, const BlockExecution& request, Context& at);
+Result<EligibilityChange> apply(Unit& unit, const UnblockExecution& request, Context& at);
+Result<EligibilityChange> apply(Unit& unit, const HoldExecution& request, Context& at);
+Result<EligibilityChange> apply(Unit& unit, const ReleaseExecution& request, Context& at);
 
 // Lets go what is blocked on a route as soon as one live worker covers all it requires. A route that nothing
 // needs any more is removed.

@@ -10,6 +10,6 @@ namespace flowfabric::core {
 void stop(Unit& unit, Execution& execution, const std::string& reason, const std::string& by,
           const Context& at);
 
-Result<Cancelled> cancel(Unit& unit, const CancelExecution& request, Context& at);
+Result<Cancelled> apply(Unit& unit, const CancelExecution& request, Context& at);
 
 }  // namespace flowfabric::core

@@ -8,6 +8,7 @@
 #include "core/lifecycle/lease.h"
 #include "core/limits/admission.h"
 #include "core/limits/fairness.h"
+#include "core/operation.h"
 #include "core/registry/lane.h"
 #include "core/suspension/suspension.h"
 #include "core/transition.h"
@@ -288,25 +289,6 @@ Result<WorkerScope> check_claim(const ClaimTasks& request) {
   return WorkerScope{request.namespace_, *std::move(capabilities)};
 }
 
-void want_for(Unit& unit, const ClaimTasks& request) {
-  const auto scope = check_claim(request);
-  if (!scope) return;
-  std::vector<std::int64_t> served;
-  for (const auto& lane : request.lanes) {
-    unit.want<Lane>({lane});
-    unit.want<ScopeLimits>({LimitScope::lane, lane});
-    unit.want_routes(lane);
-    const auto* remembered = unit.remembered_routes(lane);
-    if (!remembered) continue;
-    for (const auto& route : *remembered) {
-      if (!serves(*scope, route)) continue;
-      served.push_back(route.route_id);
-      unit.want<ScopeLimits>({LimitScope::tenant, route.namespace_});
-    }
-  }
-  for (const auto route : served) unit.want_offers(route, read_ahead(served.size(), request.max_tasks));
-}
-
 void want_for_taking(Unit& unit, const Execution& execution, const PartitionCounts& partitions) {
   const auto key = execution.key();
   unit.want<ExecutionSpec>(key);
@@ -323,7 +305,7 @@ void want_for_taking(Unit& unit, const Execution& execution, const PartitionCoun
     unit.want<Suspension>({key.partition, key.uuid});
 }
 
-Result<std::vector<ClaimedTask>> claim(Unit& unit, const ClaimTasks& request, Context& at) {
+Result<std::vector<ClaimedTask>> apply(Unit& unit, const ClaimTasks& request, Context& at) {
   const auto scope = check_claim(request);
   if (!scope) return std::unexpected(scope.error());
   std::vector<std::vector<std::int64_t>> lanes;
@@ -373,5 +355,35 @@ Result<std::vector<ClaimedTask>> claim(Unit& unit, const ClaimTasks& request, Co
   for (auto& each : taken) tasks.push_back(std::move(each.task));
   return tasks;
 }
+
+namespace {
+
+void want(Unit& unit, const ClaimTasks& request, const PartitionCounts&) {
+  const auto scope = check_claim(request);
+  if (!scope) return;
+  std::vector<std::int64_t> served;
+  for (const auto& lane : request.lanes) {
+    unit.want<Lane>({lane});
+    unit.want<ScopeLimits>({LimitScope::lane, lane});
+    unit.want_routes(lane);
+    const auto* remembered = unit.remembered_routes(lane);
+    if (!remembered) continue;
+    for (const auto& route : *remembered) {
+      if (!serves(*scope, route)) continue;
+      served.push_back(route.route_id);
+      unit.want<ScopeLimits>({LimitScope::tenant, route.namespace_});
+    }
+  }
+  for (const auto route : served) unit.want_offers(route, read_ahead(served.size(), request.max_tasks));
+}
+
+// The claims of different workers are spread.
+std::size_t affinity(const ClaimTasks& request) {
+  return std::hash<std::string>{}(request.worker_id);
+}
+
+}  // namespace
+
+FLOWFABRIC_OPERATION(ClaimTasks, .want = want, .affinity = affinity)
 
 }  // namespace flowfabric::core

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/limits/quota.h"
+#include "core/operation.h"
 #include "core/registry/lane.h"
 #include "model/text.h"
 
@@ -51,7 +52,7 @@ std::int64_t virtual_time(Unit& unit, const std::string& lane, const Context& at
 
 }  // namespace
 
-Result<LaneFairness> set_fairness(Unit& unit, const SetLaneFairness& request, Context& at) {
+Result<LaneFairness> apply(Unit& unit, const SetLaneFairness& request, Context& at) {
   if (auto ok = check_lane(request.lane_id); !ok) return std::unexpected(ok.error());
   if (auto ok = check_fair_by(request.fair_by); !ok) return std::unexpected(ok.error());
   if (request.max_concurrent_per_key > kLargest) {
@@ -134,5 +135,7 @@ bool is_forgettable(Unit& unit, const QuotaPolicy& policy) {
   const auto* clock = unit.find<LaneClock>({policy.lane_id});
   return !clock || !policy.last_rank || *policy.last_rank < clock->virtual_time;
 }
+
+FLOWFABRIC_OPERATION(SetLaneFairness)
 
 }  // namespace flowfabric::core

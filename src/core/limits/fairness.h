@@ -13,7 +13,7 @@
 
 namespace flowfabric::core {
 
-Result<LaneFairness> set_fairness(Unit& unit, const SetLaneFairness& request, Context& at);
+Result<LaneFairness> apply(Unit& unit, const SetLaneFairness& request, Context& at);
 
 // The key of an execution in a lane that shares fairly.
 std::optional<std::string> fair_key(const Lane& lane, const Execution& execution);

@@ -9,8 +9,8 @@
 
 namespace flowfabric::core {
 
-Result<LaneStatus> register_lane(Unit& unit, const RegisterLane& request, Context& at);
-Result<LaneStatus> set_lane_state(Unit& unit, const SetLaneState& request, Context& at);
+Result<LaneStatus> apply(Unit& unit, const RegisterLane& request, Context& at);
+Result<LaneStatus> apply(Unit& unit, const SetLaneState& request, Context& at);
 
 // Registers the lane if it is new.
 const Lane& ensure_lane(Unit& unit, const std::string& lane_id, const std::string& registered_by,

@@ -7,9 +7,9 @@
 
 namespace flowfabric::core {
 
-Result<WorkerRegistration> register_worker(Unit& unit, const RegisterWorker& request, Context& at);
-Result<Heartbeat> heartbeat(Unit& unit, const HeartbeatWorker& request, Context& at);
-Result<MarkedDead> mark_worker_dead(Unit& unit, const MarkWorkerDead& request, Context& at);
+Result<WorkerRegistration> apply(Unit& unit, const RegisterWorker& request, Context& at);
+Result<Heartbeat> apply(Unit& unit, const HeartbeatWorker& request, Context& at);
+Result<MarkedDead> apply(Unit& unit, const MarkWorkerDead& request, Context& at);
 
 bool is_alive(const Worker& worker, const Context& at);
 // Removes a worker that was not heard of in its time.

@@ -54,7 +54,7 @@ void close_with_execution(Unit& unit, const Execution& execution, const std::str
 // What that will need, for several executions at once.
 void fetch_suspensions(Unit& unit, const std::vector<ExecutionId>& ids);
 
-Result<Resumed> resume_by_operator(Unit& unit, const ResumeExecution& request, Context& at);
+Result<Resumed> apply(Unit& unit, const ResumeExecution& request, Context& at);
 
 Rule run_due(Unit& unit, const SuspensionKey& key, Context& at);
 
