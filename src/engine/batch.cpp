@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/invariants.h"
-#include "core/lifecycle/claim.h"
+#include "core/offer.h"
 
 namespace flowfabric::engine {
 

@@ -4,7 +4,7 @@
 #include <future>
 #include <latch>
 
-#include "core/lifecycle/block.h"
+#include "core/registry/unblock.h"
 #include "engine/bulk.h"
 #include "engine/cancel_members.h"
 #include "engine/dead_worker.h"

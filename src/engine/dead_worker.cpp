@@ -2,7 +2,7 @@
 
 #include <future>
 
-#include "core/registry/dead_worker.h"
+#include "core/lifecycle/dead_worker.h"
 #include "engine/cancel_members.h"
 #include "engine/random_seed.h"
 

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "core/lifecycle/offer.h"
+#include "core/offer.h"
 #include "engine/operation.h"
 
 namespace flowfabric::engine {

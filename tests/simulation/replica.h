@@ -6,11 +6,11 @@
 
 #include "core/flow/cancel_flow.h"
 #include "core/flow/dependency.h"
-#include "core/lifecycle/block.h"
+#include "core/lifecycle/dead_worker.h"
 #include "core/limits/budget.h"
 #include "core/limits/quota.h"
-#include "core/registry/dead_worker.h"
 #include "core/registry/registration.h"
+#include "core/registry/unblock.h"
 #include "core/registry/worker.h"
 #include "core/stream/stream.h"
 #include "core/suspension/suspension.h"

@@ -2,8 +2,8 @@
 // once.
 #include <gtest/gtest.h>
 
+#include "core/execution/create.h"
 #include "core/lifecycle/claim.h"
-#include "core/lifecycle/create.h"
 #include "core/operations.h"
 #include "engine/committer.h"
 #include "unit/engine_gated_session.h"

@@ -3,9 +3,9 @@
 
 #include <thread>
 
-#include "core/lifecycle/cancel.h"
+#include "core/execution/cancel.h"
+#include "core/execution/create.h"
 #include "core/lifecycle/claim.h"
-#include "core/lifecycle/create.h"
 #include "engine/batch.h"
 #include "store/store.h"
 #include "support/test_store.h"

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "core/execution/cancel.h"
+#include "core/execution/lease.h"
+#include "core/execution/tags.h"
 #include "core/flow/dependency.h"
 #include "core/flow/flow.h"
-#include "core/lifecycle/cancel.h"
-#include "core/lifecycle/lease.h"
-#include "core/lifecycle/tags.h"
 #include "core/operation.h"
 #include "core/suspension/suspension.h"
 #include "core/transition.h"
@@ -281,8 +281,7 @@ OwedCancel owed_to(Unit& unit, const Execution& execution) {
 }
 
 StateVector parked(const StateVector& state) {
-  return vectors::blocked(EligibilityState::blocked_by_operator, BlockingReason::paused_by_flow_cancel,
-                          state.attempt_state);
+  return vectors::blocked(BlockingReason::paused_by_flow_cancel, state.attempt_state);
 }
 
 std::string parked_detail(const Execution& execution) {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "core/execution/lease.h"
 #include "core/flow/cancel_flow.h"
 #include "core/flow/flow.h"
 #include "core/flow/join.h"
-#include "core/lifecycle/lease.h"
 #include "core/operation.h"
 #include "core/transition.h"
 
@@ -13,8 +13,7 @@ namespace flowfabric::core {
 
 namespace {
 
-// Edges that one operation resolves, and hops that it goes along them; the rest goes on by the clock.
-constexpr std::uint32_t kEdgesPerStep = 256;
+// Hops that one operation goes along the edges; the rest goes on by the clock.
 constexpr int kHopsPerStep = 12;
 constexpr std::uint32_t kAllEdges = std::numeric_limits<std::int32_t>::max();
 
@@ -282,14 +281,16 @@ Result<void> check_open(const EdgeGroup& group, const Execution& downstream) {
                    "The downstream has ended, or its join is decided already; it takes no more edges.");
 }
 
+void follow_end_of_member(Unit& unit, const Execution& ended, const Context& at) {
+  const auto outcome = ended.state.terminal_outcome;
+  if (outcome == TerminalOutcome::failed || outcome == TerminalOutcome::expired) fail_fast(unit, ended, at);
+  resolve_dependents(unit, ended.key(), at);
+}
+
 void resolve_dependents(Unit& unit, const ExecutionId& ended, const Context& at) {
   Resolution resolution(unit, at);
   resolution.dependents_of(ended, std::nullopt);
   resolution.run();
-}
-
-void want_dependents(Unit& unit, const ExecutionId& ending) {
-  if (unit.remembered_flow(ending)) unit.want_answer(EdgesFrom{ending, std::nullopt, kEdgesPerStep});
 }
 
 void want_edge(Unit& unit, const EdgeKey& edge, const ExecutionId& upstream, const ExecutionId& downstream) {
@@ -330,8 +331,7 @@ void block_on_dependencies(Unit& unit, Execution& execution, const EdgeGroup& gr
     return;
   }
   move_to(unit, execution,
-          vectors::blocked(EligibilityState::blocked_by_dependencies, BlockingReason::waiting_for_children,
-                           execution.state.attempt_state),
+          vectors::blocked(BlockingReason::waiting_for_children, execution.state.attempt_state),
           std::to_string(running_count(group)) + " dep(s) unresolved incl " + latest.to_string(), at);
 }
 

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "core/context.h"
-#include "core/lifecycle/expiry.h"
 #include "core/unit.h"
 
 namespace flowfabric::core {
@@ -21,16 +20,11 @@ std::vector<EdgeKey> edges_into(Unit& unit, const ExecutionId& downstream);
 
 // The execution has just ended.
 void resolve_dependents(Unit& unit, const ExecutionId& ended, const Context& at);
-// Fetches, or names, what that will need; the latter if it is known to belong to a flow.
+// Fetches what that will need.
 void fetch_dependents(Unit& unit, const std::vector<ExecutionId>& ending);
-void want_dependents(Unit& unit, const ExecutionId& ending);
-// For a request that may end its execution.
-template <class Request>
-void want_ending(Unit& unit, const Request& request, const PartitionCounts&) {
-  unit.want<Execution>(request.execution_id);
-  want_dependents(unit, request.execution_id);
-}
-// For a request about an edge.
+// A member has ended: a flow may fail with it, and its dependents are resolved.
+void follow_end_of_member(Unit& unit, const Execution& ended, const Context& at);
+// Names what a request about an edge will need.
 void want_edge(Unit& unit, const EdgeKey& edge, const ExecutionId& upstream, const ExecutionId& downstream);
 Rule run_due(Unit& unit, const DependencyDispatchKey& key, Context& at);
 

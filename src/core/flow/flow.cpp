@@ -2,10 +2,10 @@
 
 #include <set>
 
+#include "core/execution/lease.h"
+#include "core/execution/tags.h"
 #include "core/flow/dependency.h"
 #include "core/flow/join.h"
-#include "core/lifecycle/lease.h"
-#include "core/lifecycle/tags.h"
 #include "core/limits/admission.h"
 #include "core/limits/attachment.h"
 #include "core/operation.h"

@@ -5,9 +5,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/execution/create.h"
 #include "core/flow/flow.h"
 #include "core/flow/join.h"
-#include "core/lifecycle/create.h"
 #include "core/limits/admission.h"
 #include "core/limits/attachment.h"
 #include "core/operation.h"

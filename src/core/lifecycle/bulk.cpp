@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/lifecycle/cancel.h"
+#include "core/execution/cancel.h"
 #include "core/lifecycle/priority.h"
 #include "core/lifecycle/replay.h"
 #include "core/operation.h"

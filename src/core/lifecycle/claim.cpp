@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "core/execution/lease.h"
 #include "core/flow/cancel_flow.h"
 #include "core/flow/dependency.h"
 #include "core/lifecycle/expiry.h"
-#include "core/lifecycle/lease.h"
 #include "core/limits/admission.h"
 #include "core/limits/fairness.h"
 #include "core/operation.h"
@@ -100,8 +100,7 @@ ClaimKind take_resumed(Unit& unit, Execution& execution, const Taker& taker, Con
     attempt.attempt_timeout_left_ms.reset();
   }
   grant_lease(execution, taker, at);
-  append_lease_event(unit, execution, LeaseEventType::acquired,
-                     taker.reason.empty() ? kClaimResumed : taker.reason + "_resumed", at);
+  append_lease_event(unit, execution, LeaseEventType::acquired, taker.resumed, at);
   return ClaimKind::resumed;
 }
 
@@ -287,22 +286,6 @@ Result<WorkerScope> check_claim(const ClaimTasks& request) {
   auto capabilities = normalize_capabilities("worker", request.capabilities);
   if (!capabilities) return std::unexpected(capabilities.error());
   return WorkerScope{request.namespace_, *std::move(capabilities)};
-}
-
-void want_for_taking(Unit& unit, const Execution& execution, const PartitionCounts& partitions) {
-  const auto key = execution.key();
-  unit.want<ExecutionSpec>(key);
-  if (execution.flow_id) unit.want<Flow>({key.partition, *execution.flow_id});
-  for (const auto& id : split_ids<BudgetId>(execution.budget_ids)) {
-    unit.want<Budget>({partition_of(id.uuid, partitions.budget), id});
-  }
-  if (const auto& id = execution.quota_policy_id) {
-    const auto partition = partition_of(id->uuid, partitions.quota);
-    unit.want<QuotaPolicy>({partition, *id});
-    unit.want<QuotaAdmission>({partition, *id, key.partition, key.uuid});
-  }
-  if (SuspensionId::parse(execution.attempt.attempt_suspension))
-    unit.want<Suspension>({key.partition, key.uuid});
 }
 
 Result<std::vector<ClaimedTask>> apply(Unit& unit, const ClaimTasks& request, Context& at) {

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "core/execution/lease.h"
+#include "core/index_rules.h"
 #include "core/lifecycle/claim.h"
 #include "core/lifecycle/expiry.h"
-#include "core/lifecycle/lease.h"
 #include "core/limits/admission.h"
 #include "core/operation.h"
 #include "core/registry/lane.h"
@@ -181,14 +182,11 @@ ReclaimAnswer not_reclaimable(std::string detail) {
 
 // Null: its lease is not lost.
 const Execution* find_lost(Unit& unit, const Execution& found, const Context& at) {
-  const auto owner = found.state.ownership_state;
-  if (owner == OwnershipState::leased && has_lapsed(found, at)) {
+  if (is_held(found) && has_lapsed(found, at)) {
     mark_lease_expired(unit, unit.edit<Execution>(found.key()), at);
     return unit.find<Execution>(found.key());
   }
-  const bool lost =
-      owner == OwnershipState::lease_expired_reclaimable || owner == OwnershipState::lease_revoked;
-  return lost ? &found : nullptr;
+  return is_lost(found) ? &found : nullptr;
 }
 
 std::uint32_t reclaim_cap(Unit& unit, const Execution& execution,
@@ -325,10 +323,12 @@ Result<ClaimedTask> apply(Unit& unit, const IssueGrantAndClaim& request, Context
   if (!waits_for_worker(*execution)) return not_eligible("");
   if (has_live_grant(*execution, at)) return already_granted();
   if (execution->lane_id != request.lane_id) return other_lane(*execution);
-  return take_or_refuse(
-      unit, request.execution_id,
-      {.worker_id = "operator", .lease_ttl_ms = request.lease_duration_ms, .reason = "issue_grant_and_claim"},
-      at);
+  return take_or_refuse(unit, request.execution_id,
+                        {.worker_id = "operator",
+                         .lease_ttl_ms = request.lease_duration_ms,
+                         .reason = "issue_grant_and_claim",
+                         .resumed = kGrantAndClaimResumed},
+                        at);
 }
 
 Result<ReclaimAnswer> apply(Unit& unit, const IssueReclaimGrant& request, Context& at) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/lifecycle/lease.h"
+#include "core/execution/lease.h"
 #include "core/operation.h"
 #include "core/transition.h"
 

@@ -1,7 +1,7 @@
 #include "core/lifecycle/replay.h"
 
+#include "core/execution/lease.h"
 #include "core/flow/dependency.h"
-#include "core/lifecycle/lease.h"
 #include "core/operation.h"
 #include "core/transition.h"
 #include "model/text.h"

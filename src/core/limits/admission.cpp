@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "core/flow/dependency.h"
+#include "core/execution/cancel.h"
+#include "core/execution/lease.h"
 #include "core/keys.h"
-#include "core/lifecycle/cancel.h"
-#include "core/lifecycle/lease.h"
 #include "core/limits/attachment.h"
 #include "core/limits/budget.h"
 #include "core/limits/fairness.h"
@@ -222,7 +221,7 @@ void hold_back(Unit& unit, const ExecutionId& id, const LimitRefusal& refusal, C
   if (refusal.cancels) {
     auto& execution = unit.edit<Execution>(id);
     stop(unit, execution, refusal.detail, "budget", at);
-    if (execution.flow_id) resolve_dependents(unit, id, at);
+    follow_end(unit, execution, at);
     return;
   }
   note_on_limit(unit, refusal, at);
@@ -234,16 +233,8 @@ void hold_back(Unit& unit, const ExecutionId& id, const LimitRefusal& refusal, C
     renew_offer(execution, at);
     return;
   }
-  const auto by = refusal.reason == BlockingReason::waiting_for_budget ? EligibilityState::blocked_by_budget
-                                                                       : EligibilityState::blocked_by_quota;
-  move_to(unit, execution, vectors::blocked(by, refusal.reason, execution.state.attempt_state),
-          refusal.detail, at);
-}
-
-bool is_held_back(const Execution& execution) {
-  const auto eligibility = execution.state.eligibility_state;
-  return eligibility == EligibilityState::blocked_by_budget ||
-         eligibility == EligibilityState::blocked_by_quota || (execution.blocked_on && is_lost(execution));
+  move_to(unit, execution, vectors::blocked(refusal.reason, execution.state.attempt_state), refusal.detail,
+          at);
 }
 
 void recheck(Unit& unit, const ExecutionId& id, Context& at) {

@@ -39,8 +39,6 @@ void fetch_to_give_back(Unit& unit, const std::vector<ExecutionId>& ids, const C
 // Takes it out of the line until the limit clears; or cancels it, if that is the limit's action.
 void hold_back(Unit& unit, const ExecutionId& id, const LimitRefusal& refusal, Context& at);
 
-// Held back by a budget or a quota policy.
-bool is_held_back(const Execution& execution);
 // Lets it go if nothing is in the way any more.
 void recheck(Unit& unit, const ExecutionId& id, Context& at);
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/lifecycle/lease.h"
+#include "core/execution/lease.h"
 #include "core/limits/budget.h"
 #include "core/limits/fairness.h"
 #include "core/limits/quota.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/execution/lease.h"
 #include "core/index_rules.h"
-#include "core/lifecycle/lease.h"
 #include "core/limits/admission.h"
 #include "core/limits/attachment.h"
 #include "core/limits/fairness.h"

@@ -24,6 +24,13 @@ const Lane& ensure_lane(Unit& unit, const std::string& lane_id, const std::strin
   return unit.insert(Lane{.lane_id = lane_id, .registered_at_ms = at.now_ms, .registered_by = registered_by});
 }
 
+std::optional<std::string> fair_key(const Lane& lane, const Execution& execution) {
+  if (lane.fair_by.empty()) return std::nullopt;
+  if (!lane.fair_by.starts_with(kFairByTag)) return execution.namespace_;
+  const auto tag = execution.tags.find(lane.fair_by.substr(kFairByTag.size()));
+  return tag == execution.tags.end() ? "" : tag->second;
+}
+
 Result<LaneStatus> apply(Unit& unit, const RegisterLane& request, Context& at) {
   if (auto ok = check_lane(request.lane_id); !ok) return std::unexpected(ok.error());
   if (auto ok = check_text("registered_by", request.registered_by); !ok) return std::unexpected(ok.error());

@@ -19,4 +19,9 @@ bool hands_out(LaneState state);
 bool hands_out(Unit& unit, const std::string& lane_id);
 bool takes_in(LaneState state);
 
+// How `fair_by` of a lane names a tag.
+inline constexpr std::string_view kFairByTag = "tag:";
+// The key of an execution in a lane that shares fairly (core/limits/fairness.h).
+std::optional<std::string> fair_key(const Lane& lane, const Execution& execution);
+
 }  // namespace flowfabric::core

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "core/lifecycle/block.h"
 #include "core/operation.h"
-#include "core/registry/dead_worker.h"
+#include "core/registry/unblock.h"
 #include "model/text.h"
 
 namespace flowfabric::core {
@@ -71,7 +70,25 @@ std::vector<std::string> sorted(std::vector<std::string> names) {
   return names;
 }
 
+// Writes down that the leases of the worker are to be offered again (core/lifecycle/dead_worker.h).
+void forsake_leases(Unit& unit, const WorkerKey& worker, const Context& at) {
+  const DeadWorker dead{.namespace_ = worker.namespace_,
+                        .worker_instance_id = worker.worker_instance_id,
+                        .died_at_ms = at.now_ms,
+                        .looked_up_to = "",
+                        .next_due_at_ms = at.now_ms};
+  if (unit.find<DeadWorker>(dead.key()))
+    unit.edit<DeadWorker>(dead.key()) = dead;
+  else
+    unit.insert(dead);
+}
+
 }  // namespace
+
+bool works_for(Unit& unit, const WorkerKey& worker, const std::string& name_space) {
+  if (worker.namespace_ == name_space) return true;
+  return worker.namespace_.empty() && !unit.find<Worker>({name_space, worker.worker_instance_id});
+}
 
 bool is_alive(const Worker& worker, const Context& at) {
   return expiry(worker) > at.now_ms;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/execution/lease.h"
 #include "core/flow/dependency.h"
-#include "core/lifecycle/lease.h"
 #include "core/operation.h"
 #include "core/suspension/suspension.h"
 #include "core/transition.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/lifecycle/lease.h"
-#include "core/lifecycle/report.h"
+#include "core/execution/lease.h"
+#include "core/execution/report.h"
 #include "core/operation.h"
 #include "core/suspension/signal.h"
 #include "core/suspension/suspension.h"

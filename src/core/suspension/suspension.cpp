@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "core/lifecycle/lease.h"
+#include "core/execution/lease.h"
 #include "core/operation.h"
 #include "core/suspension/signal.h"
 #include "core/transition.h"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "core/context.h"
-#include "core/lifecycle/expiry.h"
 #include "core/suspension/resume_condition.h"
 #include "core/unit.h"
 

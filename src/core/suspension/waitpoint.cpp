@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/lifecycle/lease.h"
+#include "core/execution/lease.h"
 #include "core/operation.h"
 #include "core/suspension/keystore.h"
 #include "core/suspension/resume_condition.h"

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "core/execution/lease.h"
 #include "core/flow/cancel_flow.h"
 #include "core/keys.h"
-#include "core/lifecycle/lease.h"
-#include "core/lifecycle/offer.h"
 #include "core/limits/admission.h"
 #include "core/limits/attachment.h"
+#include "core/offer.h"
 #include "core/registry/lane.h"
 #include "core/registry/worker.h"
 #include "core/suspension/suspension.h"

@@ -1,9 +1,8 @@
-#include "core/lifecycle/create.h"
+#include "core/execution/create.h"
 
 #include <algorithm>
 
-#include "core/lifecycle/tags.h"
-#include "core/limits/fairness.h"
+#include "core/execution/tags.h"
 #include "core/operation.h"
 #include "core/registry/lane.h"
 #include "core/registry/registration.h"

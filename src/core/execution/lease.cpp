@@ -1,4 +1,4 @@
-#include "core/lifecycle/lease.h"
+#include "core/execution/lease.h"
 
 #include "core/operation.h"
 #include "core/transition.h"

@@ -1,7 +1,6 @@
-#include "core/lifecycle/cancel.h"
+#include "core/execution/cancel.h"
 
-#include "core/flow/dependency.h"
-#include "core/lifecycle/lease.h"
+#include "core/execution/lease.h"
 #include "core/operation.h"
 #include "core/transition.h"
 #include "model/text.h"
@@ -75,7 +74,7 @@ Result<Cancelled> apply(Unit& unit, const CancelExecution& request, Context& at)
   auto& execution = unit.edit<Execution>(request.execution_id);
   stop(unit, execution, truncate_utf8(request.reason, kMaxTextBytes),
        request.source.empty() ? request.execution_id.to_string() : request.source, at);
-  if (execution.flow_id) resolve_dependents(unit, request.execution_id, at);
+  follow_end(unit, execution, at);
   return Cancelled{request.execution_id};
 }
 

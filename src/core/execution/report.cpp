@@ -1,8 +1,7 @@
-#include "core/lifecycle/report.h"
+#include "core/execution/report.h"
 
-#include "core/flow/dependency.h"
-#include "core/lifecycle/lease.h"
-#include "core/lifecycle/retry.h"
+#include "core/execution/lease.h"
+#include "core/execution/retry.h"
 #include "core/operation.h"
 #include "core/transition.h"
 #include "model/text.h"

@@ -1,6 +1,6 @@
-#include "core/lifecycle/tags.h"
+#include "core/execution/tags.h"
 
-#include "core/lifecycle/lease.h"
+#include "core/execution/lease.h"
 #include "core/operation.h"
 #include "core/transition.h"
 #include "model/text.h"
@@ -89,11 +89,6 @@ Result<TagsSet> apply(Unit& unit, const SetTags& request, Context& at) {
   for (const auto& [key, value] : request.tags) set_one(unit, execution, key, value, at);
   note_mutation(execution, at);
   return TagsSet{static_cast<std::uint32_t>(request.tags.size()), execution.tags};
-}
-
-std::string instance_tag(const Tags& tags) {
-  const auto it = tags.find("cairn.instance_id");
-  return it == tags.end() ? std::string() : it->second;
 }
 
 FLOWFABRIC_OPERATION(SetTags)

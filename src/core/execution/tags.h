@@ -21,7 +21,4 @@ void insert_tag_rows(Unit& unit, const Execution& execution);
 void attach_first_tags(Unit& unit, const Execution& execution, const Context& at);
 void erase_tag_rows(Unit& unit, const Execution& execution);
 
-// The one that events carry in a column of its own; empty: there is none.
-std::string instance_tag(const Tags& tags);
-
 }  // namespace flowfabric::core

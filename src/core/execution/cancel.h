@@ -6,7 +6,7 @@
 
 namespace flowfabric::core {
 
-// It has not ended yet, and the caller may. What follows for its dependents is left to the caller.
+// It has not ended yet, and the caller may. `follow_end` is left to the caller.
 void stop(Unit& unit, Execution& execution, const std::string& reason, const std::string& by,
           const Context& at);
 
