@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "core/execution/cancel.h"
-#include "core/execution/lease.h"
-#include "core/execution/tags.h"
 #include "core/flow/dependency.h"
 #include "core/flow/flow.h"
 #include "core/operation.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/execution/cancel.h"
-#include "core/execution/lease.h"
 #include "core/keys.h"
 #include "core/limits/attachment.h"
 #include "core/limits/budget.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/execution/lease.h"
 #include "core/index_rules.h"
 #include "core/limits/admission.h"
 #include "core/limits/attachment.h"

@@ -5,6 +5,7 @@
 
 #include "core/execution/lease.h"
 #include "core/flow/dependency.h"
+#include "core/lifecycle/expiry.h"
 #include "core/operation.h"
 #include "core/suspension/suspension.h"
 #include "core/transition.h"
