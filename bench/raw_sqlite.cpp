@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "core/lifecycle/offer.h"
+#include "core/offer.h"
 #include "core/transition.h"
 #include "store/sqlite/mapping.h"
 #include "store/sqlite/schema.h"

@@ -1,15 +1,12 @@
 #include "core/invariants.h"
 
-#include "core/lifecycle/offer.h"
+#include "core/index_rules.h"
+#include "core/offer.h"
 #include "core/transition.h"
 
 namespace flowfabric::core {
 
 namespace {
-
-bool is_lost(OwnershipState owner) {
-  return owner == OwnershipState::lease_expired_reclaimable || owner == OwnershipState::lease_revoked;
-}
 
 bool is_pending_or_interrupted(AttemptState attempt) {
   return attempt == AttemptState::pending_first_attempt || attempt == AttemptState::pending_retry_attempt ||
@@ -43,8 +40,8 @@ std::vector<std::string> broken_invariants(const Execution* before, const Execut
     require(after.lease.lease_id && after.lease.lease_expires_at_ms, "I3: leased has a lease");
     require(after.attempt.attempt_id.has_value(), "I3: leased has an attempt");
   }
-  require(!is_lost(s.ownership_state) || (s.attempt_state == AttemptState::attempt_interrupted &&
-                                          s.blocking_reason == BlockingReason::waiting_for_worker),
+  require(!is_lost(s) || (s.attempt_state == AttemptState::attempt_interrupted &&
+                          s.blocking_reason == BlockingReason::waiting_for_worker),
           "I4: lost is interrupted and waits for a worker");
   require(s.lifecycle_phase != LifecyclePhase::suspended ||
               (unowned && !eligibility_applies && s.attempt_state == AttemptState::attempt_interrupted),
@@ -65,19 +62,17 @@ std::vector<std::string> broken_invariants(const Execution* before, const Execut
   require(!before || after.lease_epoch >= before->lease_epoch, "I10: the lease epoch never decreases");
   const bool may_be_granted = (s.lifecycle_phase == LifecyclePhase::runnable &&
                                s.eligibility_state == EligibilityState::eligible_now) ||
-                              is_lost(s.ownership_state);
+                              is_lost(s);
   require(!after.grant_expires_at_ms || may_be_granted, "only what a worker may take is granted");
   require(!after.dependencies_pending || s.eligibility_state != EligibilityState::eligible_now,
           "what waits for others does not wait for a worker");
   require(s.eligibility_state != EligibilityState::blocked_by_dependencies || after.dependencies_pending,
           "only an undecided join blocks");
-  require(!after.blocked_on || s.eligibility_state == EligibilityState::blocked_by_budget ||
-              s.eligibility_state == EligibilityState::blocked_by_quota || is_lost(s.ownership_state) ||
+  require(!after.blocked_on || is_blocked_by_limit(s) || is_lost(s) ||
               (s.ownership_state == OwnershipState::leased && after.attempt.attempt_timeout_at_ms),
           "only what waits for a worker is held back by a limit, or what is about to be stopped by one");
-  require(
-      after.admitted_by.empty() || s.ownership_state == OwnershipState::leased || after.grant_expires_at_ms,
-      "only what was handed out holds slots or reservations");
+  require(after.admitted_by.empty() || may_hold_slot(after),
+          "only what was handed out holds slots or reservations");
   require(after.offer_order == offer_order(after), "offered iff a worker may take it");
   require(!after.purge_at_ms || terminal, "only what has ended is removed");
   require(!terminal || !after.retention_ms || after.purge_at_ms, "what has ended is removed in its time");

@@ -2,14 +2,7 @@
 
 #include <algorithm>
 
-#include "core/flow/cancel_flow.h"
-#include "core/flow/dependency.h"
-#include "core/lifecycle/offer.h"
-#include "core/lifecycle/tags.h"
-#include "core/limits/admission.h"
-#include "core/limits/breach.h"
-#include "core/limits/fairness.h"
-#include "core/suspension/suspension.h"
+#include "core/offer.h"
 #include "model/text.h"
 
 namespace flowfabric::core {
@@ -64,19 +57,13 @@ void note_end(Unit& unit, const Execution& execution, TerminalOutcome outcome, c
 // What somebody or something held back may go on.
 void note_if_unblocked(Unit& unit, const StateVector& before, const Execution& execution) {
   const auto was = before.eligibility_state;
-  const bool was_blocked =
-      was == EligibilityState::blocked_by_budget || was == EligibilityState::blocked_by_quota ||
-      was == EligibilityState::blocked_by_route || was == EligibilityState::blocked_by_operator;
+  const bool was_blocked = is_blocked_by_limit(before) || was == EligibilityState::blocked_by_route ||
+                           was == EligibilityState::blocked_by_operator;
   const auto is = execution.state.eligibility_state;
   if (was_blocked &&
       (is == EligibilityState::eligible_now || is == EligibilityState::not_eligible_until_time)) {
     unit.note(Noted::unblocked, std::string(enum_name(before.blocking_reason)));
   }
-}
-
-bool is_blocked_by_limit(const StateVector& state) {
-  return state.eligibility_state == EligibilityState::blocked_by_budget ||
-         state.eligibility_state == EligibilityState::blocked_by_quota;
 }
 
 // A lost lease may be left to whoever lost it for a while: until then it is not offered to others.
@@ -85,12 +72,28 @@ std::optional<std::int64_t> end_of_reclaim_grace(const Execution& execution, con
   return saturating_add(at.now_ms, static_cast<std::uint64_t>(at.reclaim_grace_ms));
 }
 
+EligibilityState blocked_by(BlockingReason reason) {
+  switch (reason) {
+    case BlockingReason::waiting_for_budget:
+      return EligibilityState::blocked_by_budget;
+    case BlockingReason::waiting_for_quota:
+      return EligibilityState::blocked_by_quota;
+    case BlockingReason::waiting_for_capable_worker:
+      return EligibilityState::blocked_by_route;
+    case BlockingReason::waiting_for_children:
+      return EligibilityState::blocked_by_dependencies;
+    case BlockingReason::paused_by_policy:
+      return EligibilityState::blocked_by_lane_state;
+    default:
+      return EligibilityState::blocked_by_operator;
+  }
+}
+
 void settle(Unit& unit, Execution& execution, StateVector state, std::string blocking_detail,
             const Context& at) {
   // Whichever way it came back: what waits for others does not wait for a worker.
   if (execution.dependencies_pending && state.eligibility_state == EligibilityState::eligible_now) {
-    state = vectors::blocked(EligibilityState::blocked_by_dependencies, BlockingReason::waiting_for_children,
-                             state.attempt_state);
+    state = vectors::blocked(BlockingReason::waiting_for_children, state.attempt_state);
     if (blocking_detail.empty()) blocking_detail = "dependencies unresolved";
   }
   state.public_state = derive_public_state(state);
@@ -98,10 +101,8 @@ void settle(Unit& unit, Execution& execution, StateVector state, std::string blo
   execution.state = state;
   if (was_lost != is_lost(execution)) execution.delay_until_ms = end_of_reclaim_grace(execution, at);
   if (!is_blocked_by_limit(state)) execution.blocked_on.reset();
-  const bool waits =
-      state.eligibility_state == EligibilityState::eligible_now ||
-      (state.lifecycle_phase == LifecyclePhase::active && state.ownership_state != OwnershipState::leased);
-  if (waits) give_rank(unit, execution, at);
+  const bool waits = state.eligibility_state == EligibilityState::eligible_now || is_lost(state);
+  if (waits) kFollowers.comes_in_line(unit, execution, at);
   execution.blocking_detail = std::move(blocking_detail);
   execution.last_transition_at_ms = at.now_ms;
   execution.purge_at_ms = end_of_retention(execution, at);
@@ -126,9 +127,9 @@ StateVector delayed(BlockingReason reason, AttemptState attempt) {
           .attempt_state = attempt};
 }
 
-StateVector blocked(EligibilityState by, BlockingReason reason, AttemptState attempt) {
+StateVector blocked(BlockingReason reason, AttemptState attempt) {
   return {.lifecycle_phase = LifecyclePhase::runnable,
-          .eligibility_state = by,
+          .eligibility_state = blocked_by(reason),
           .blocking_reason = reason,
           .attempt_state = attempt};
 }
@@ -170,7 +171,7 @@ void move_to(Unit& unit, Execution& execution, StateVector state, std::string bl
   const auto vector_before = execution.state;
   const PublicState before = vector_before.public_state;
   drop_grant(unit, execution);
-  if (state.ownership_state != OwnershipState::leased) give_back(unit, execution, at);
+  if (state.ownership_state != OwnershipState::leased) kFollowers.leaves_worker(unit, execution, at);
   settle(unit, execution, state, std::move(blocking_detail), at);
   note_if_unblocked(unit, vector_before, execution);
   if (before == execution.state.public_state) return;
@@ -189,19 +190,6 @@ void renew_offer(Execution& execution, const Context& at) {
   execution.last_mutation_at_ms = at.now_ms;
   execution.offer_order = offer_order(execution);
   execution.next_due_at_ms = earliest_clock(execution);
-}
-
-bool is_blocked_for_no_limit(const Execution& execution) {
-  return is_blocked_by_limit(execution.state) && !execution.blocked_on;
-}
-
-bool is_lost(const Execution& execution) {
-  return execution.state.lifecycle_phase == LifecyclePhase::active &&
-         execution.state.ownership_state != OwnershipState::leased;
-}
-
-bool is_lost_for_good(const Execution& execution) {
-  return is_lost(execution) && execution.lease_reclaim_count >= execution.max_reclaim_count;
 }
 
 std::array<RuleClock, 7> clocks_of(const Execution& execution) {
@@ -234,6 +222,11 @@ std::optional<std::int64_t> earliest_clock(const Execution& execution, const Rul
     if (clock && !off.has(rule)) earliest = std::min(earliest.value_or(*clock), *clock);
   }
   return earliest;
+}
+
+std::string instance_tag(const Tags& tags) {
+  const auto it = tags.find("cairn.instance_id");
+  return it == tags.end() ? std::string() : it->second;
 }
 
 void append_lease_event(Unit& unit, const Execution& execution, LeaseEventType type, std::string reason,
@@ -354,11 +347,6 @@ void end_attempt(Unit& unit, const Execution& execution, AttemptEnd end, const C
                       .result = Bytes{std::move(end.result)}});
 }
 
-bool has_live_attempt(const Execution& execution) {
-  return execution.state.attempt_state == AttemptState::running_attempt ||
-         execution.state.attempt_state == AttemptState::attempt_interrupted;
-}
-
 void pause_attempt(Unit& unit, Execution& execution, LastLeaseEnd end, const std::string& release_reason,
                    const std::string& suspension, const Context& at) {
   auto& attempt = execution.attempt;
@@ -400,7 +388,7 @@ void end_execution(Unit& unit, Execution& execution, TerminalOutcome outcome, co
   if (execution.state.lifecycle_phase == LifecyclePhase::suspended) {
     const auto reason = outcome == TerminalOutcome::expired ? "expired:" + execution.failure_reason
                                                             : std::string(enum_name(outcome));
-    close_with_execution(unit, execution, reason, at);
+    kFollowers.ends_suspended(unit, execution, reason, at);
   }
   auto attempt = execution.state.attempt_state;
   if (execution.total_attempt_count > 0)
@@ -422,13 +410,17 @@ void end_execution(Unit& unit, Execution& execution, TerminalOutcome outcome, co
                               .lane_id = execution.lane_id});
 }
 
+void follow_end(Unit& unit, const Execution& execution, const Context& at) {
+  if (execution.flow_id) kFollowers.member_ended(unit, execution, at);
+}
+
 void finish(Unit& unit, Execution& execution, TerminalOutcome outcome, const Context& at) {
   end_execution(unit, execution, outcome, at);
-  if (!execution.flow_id) return;
-  if (outcome == TerminalOutcome::failed || outcome == TerminalOutcome::expired) {
-    fail_fast(unit, execution, at);
-  }
-  resolve_dependents(unit, execution.key(), at);
+  follow_end(unit, execution, at);
+}
+
+void want_dependents(Unit& unit, const ExecutionId& ending) {
+  if (unit.remembered_flow(ending)) unit.want_answer(EdgesFrom{ending, std::nullopt, kEdgesPerStep});
 }
 
 }  // namespace flowfabric::core

@@ -10,6 +10,7 @@
 
 #include "core/context.h"
 #include "core/rule.h"
+#include "core/standing.h"
 #include "core/unit.h"
 
 namespace flowfabric::core {
@@ -18,7 +19,8 @@ namespace flowfabric::core {
 namespace vectors {
 StateVector waiting(AttemptState attempt);
 StateVector delayed(BlockingReason reason, AttemptState attempt);
-StateVector blocked(EligibilityState by, BlockingReason reason, AttemptState attempt);
+// By whom follows from the reason.
+StateVector blocked(BlockingReason reason, AttemptState attempt);
 StateVector running();
 StateVector lost(OwnershipState how);
 StateVector suspended(BlockingReason reason);
@@ -42,16 +44,13 @@ struct RuleClock {
 std::array<RuleClock, 7> clocks_of(const Execution& execution);
 // The earliest of them, but for those of rules that are off.
 std::optional<std::int64_t> earliest_clock(const Execution& execution, const RuleSet& off = {});
-// Its lease has expired or was revoked, and nobody has taken it over.
-bool is_lost(const Execution& execution);
-// Every reclaim it may have is used up, and its lease is lost again.
-bool is_lost_for_good(const Execution& execution);
-// Somebody has blocked it for a budget or a quota, and did not say which.
-bool is_blocked_for_no_limit(const Execution& execution);
 // How often something is looked at that waits for what nobody can announce.
 inline constexpr std::int64_t kUnblockIntervalMs = 5000;
 
 // ---- steps that several operations share ----
+
+// The tag that events carry in a column of its own; empty: there is none.
+std::string instance_tag(const Tags& tags);
 
 void append_lease_event(Unit& unit, const Execution& execution, LeaseEventType type, std::string reason,
                         const Context& at);
@@ -87,8 +86,6 @@ struct AttemptEnd {
 };
 // Writes the history row of the attempt in progress.
 void end_attempt(Unit& unit, const Execution& execution, AttemptEnd end, const Context& at);
-// An attempt is in progress: running, paused, or lost and not reclaimed yet.
-bool has_live_attempt(const Execution& execution);
 
 // Ends the lease; the same attempt will go on later. `suspension` names what it waits for.
 void pause_attempt(Unit& unit, Execution& execution, LastLeaseEnd end, const std::string& release_reason,
@@ -101,9 +98,38 @@ void stop_attempt(Unit& unit, Execution& execution, const std::string& failure_r
 // Back in line, or to the rest of its delay.
 void back_in_line(Unit& unit, Execution& execution, const Context& at);
 
-// The terminal transition, with its completion event and all that follows from it for the flow.
-void finish(Unit& unit, Execution& execution, TerminalOutcome outcome, const Context& at);
-// The same without what follows.
+// The terminal transition, with its completion event; and what follows from it for the flow. `finish` does
+// both.
 void end_execution(Unit& unit, Execution& execution, TerminalOutcome outcome, const Context& at);
+void follow_end(Unit& unit, const Execution& execution, const Context& at);
+void finish(Unit& unit, Execution& execution, TerminalOutcome outcome, const Context& at);
+
+// How many edges one operation resolves; the rest goes on by the clock.
+inline constexpr std::uint32_t kEdgesPerStep = 256;
+// Names what `follow_end` will need, if the execution is known to belong to a flow.
+void want_dependents(Unit& unit, const ExecutionId& ending);
+// The `want` of a request that may end its execution.
+template <class Request>
+void want_ending(Unit& unit, const Request& request, const PartitionCounts&) {
+  unit.want<Execution>(request.execution_id);
+  want_dependents(unit, request.execution_id);
+}
+
+// ---- rules that follow a move ----
+
+// The other rules are told of moves that concern them. This file knows none of them: the table is filled in
+// by core/lifecycle/followers.cpp.
+struct Followers {
+  // It is going to be offered, and may need a rank in its lane.
+  void (*comes_in_line)(Unit& unit, Execution& execution, const Context& at);
+  // No worker holds it any more: it gives back its slots and reservations.
+  void (*leaves_worker)(Unit& unit, Execution& execution, const Context& at);
+  // It ends while it is suspended.
+  void (*ends_suspended)(Unit& unit, const Execution& execution, const std::string& reason,
+                         const Context& at);
+  // A member of a flow has ended.
+  void (*member_ended)(Unit& unit, const Execution& execution, const Context& at);
+};
+extern const Followers kFollowers;
 
 }  // namespace flowfabric::core

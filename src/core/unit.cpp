@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/lifecycle/claim.h"
+#include "core/offer.h"
 
 namespace flowfabric::core {
 

@@ -20,8 +20,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/list_position.h"
 #include "core/note.h"
-#include "core/views/listing.h"
 #include "model/describe.h"
 #include "model/partition.h"
 #include "model/records.h"

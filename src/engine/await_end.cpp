@@ -1,6 +1,6 @@
 #include "engine/await_end.h"
 
-#include "core/lifecycle/lease.h"
+#include "core/execution/lease.h"
 #include "core/views/read.h"
 
 namespace flowfabric::engine {

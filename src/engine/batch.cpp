@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/invariants.h"
-#include "core/lifecycle/claim.h"
+#include "core/offer.h"
 
 namespace flowfabric::engine {
 
@@ -212,7 +212,7 @@ class BatchRun {
   void let_waiting_claims_take_what_is_here() {
     auto& offers = result_.effects.offers;
     const auto offered = count_offered();
-    Offers here;
+    OfferedWork here;
     for (const auto& [route, count] : offers) {
       const auto it = offered.find(route.route_id);
       if (it != offered.end()) here.emplace_back(route, it->second);

@@ -13,7 +13,7 @@ namespace flowfabric::engine {
 // What a committed batch means to the rest of the engine.
 struct BatchEffects {
   // Work that became available, and that no claim of the batch was waiting for.
-  Offers offers;
+  OfferedWork offers;
   // The earliest clock that the batch has set.
   std::optional<std::int64_t> earliest_due;
   // Executions that were changed, and those whose streams were written to.
@@ -62,7 +62,7 @@ struct BatchSettings {
 Error damaged(const core::MissingRecord& missing);
 
 // Gives out waiting claims for what a batch offers, and takes what they are enough for off the offers.
-using TakeWaiting = std::function<std::vector<Operation>(Offers&)>;
+using TakeWaiting = std::function<std::vector<Operation>(OfferedWork&)>;
 
 // A batch that was run and is to be committed; null if it failed.
 struct WorkedOut {

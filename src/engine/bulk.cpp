@@ -3,6 +3,7 @@
 #include <future>
 #include <latch>
 
+#include "core/keys.h"
 #include "core/lifecycle/bulk.h"
 #include "engine/listing.h"
 #include "engine/random_seed.h"
@@ -50,7 +51,7 @@ Operation operation_on(std::function<Outcome(core::Unit&, core::Context&)> run,
 }
 
 // What became of the executions of a step.
-struct Tally {
+struct StepTally {
   std::mutex mutex;
   std::uint64_t done{0};
   std::uint64_t failed{0};
@@ -58,7 +59,7 @@ struct Tally {
   std::string last_error;
 };
 
-void apply_to_all(const Step& step, Committers& committer, const EngineOptions& options, Tally& tally) {
+void apply_to_all(const Step& step, Committers& committer, const EngineOptions& options, StepTally& tally) {
   auto all = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(step.executions.size()));
   std::vector<Operation> operations;
   for (const auto& id : step.executions) {
@@ -84,7 +85,7 @@ void apply_to_all(const Step& step, Committers& committer, const EngineOptions& 
         },
         options);
     operation.want = [id](core::Unit& unit) { unit.want<Execution>(id); };
-    operation.affinity = affinity_of(id);
+    operation.affinity = core::affinity_of(id);
     operations.push_back(std::move(operation));
   }
   committer.submit(std::move(operations));
@@ -97,7 +98,7 @@ bool run_bulk_step(store::Session& session, Committers& committer, const BulkJob
                    const EngineOptions& options) {
   const auto step = plan_step(session, key);
   if (!step) return true;
-  Tally tally;
+  StepTally tally;
   apply_to_all(*step, committer, options, tally);
   // What could not be run is done when the step is repeated.
   if (tally.not_run > 0) return false;

@@ -8,7 +8,7 @@
 #include "core/doctor/check.h"
 #include "core/doctor/limit_check.h"
 #include "core/doctor/suspension_check.h"
-#include "core/lifecycle/tags.h"
+#include "core/execution/tags.h"
 #include "core/suspension/suspension.h"
 #include "engine/random_seed.h"
 #include "model/waitpoint_token.h"

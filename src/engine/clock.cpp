@@ -4,11 +4,11 @@
 #include <future>
 #include <latch>
 
-#include "core/lifecycle/block.h"
+#include "core/registry/unblock.h"
 #include "engine/bulk.h"
+#include "engine/cancel_members.h"
 #include "engine/dead_worker.h"
 #include "engine/due_operation.h"
-#include "engine/flow_cancel.h"
 #include "engine/random_seed.h"
 
 namespace flowfabric::engine {

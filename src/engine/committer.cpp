@@ -158,7 +158,7 @@ bool Committer::others_wait() const {
 // What went wrong; absent: it is on its way, and is finished when it is durable.
 std::optional<BatchResult> Committer::run_once(const std::shared_ptr<Run>& run) {
   auto [result, unit] = work_out(*session_, run->operations, settings_,
-                                 [this](Offers& offers) { return waiting_.join(offers); });
+                                 [this](OfferedWork& offers) { return waiting_.join(offers); });
   if (!unit) return std::move(result);
   run->result = std::move(result);
   if (unit->has_changes()) run->commit_began = std::chrono::steady_clock::now();

@@ -2,8 +2,8 @@
 
 #include <future>
 
-#include "core/registry/dead_worker.h"
-#include "engine/flow_cancel.h"
+#include "core/lifecycle/dead_worker.h"
+#include "engine/cancel_members.h"
 #include "engine/random_seed.h"
 
 namespace flowfabric::engine {

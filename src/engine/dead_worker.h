@@ -1,4 +1,4 @@
-// Offering again what a dead worker held (core/registry/dead_worker.h): while the caller waits, and by the
+// Offering again what a dead worker held (core/lifecycle/dead_worker.h): while the caller waits, and by the
 // clock.
 #pragma once
 

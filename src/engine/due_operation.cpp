@@ -4,19 +4,20 @@
 
 #include "core/flow/cancel_flow.h"
 #include "core/flow/dependency.h"
-#include "core/lifecycle/block.h"
+#include "core/keys.h"
 #include "core/lifecycle/bulk.h"
+#include "core/lifecycle/dead_worker.h"
 #include "core/lifecycle/expiry.h"
 #include "core/limits/budget.h"
 #include "core/limits/quota.h"
-#include "core/registry/dead_worker.h"
 #include "core/registry/registration.h"
+#include "core/registry/unblock.h"
 #include "core/registry/worker.h"
+#include "core/scanner_filter.h"
 #include "core/stream/stream.h"
 #include "core/suspension/suspension.h"
 #include "core/suspension/waitpoint.h"
 #include "core/transition.h"
-#include "core/views/scanner_filter.h"
 #include "engine/random_seed.h"
 
 namespace flowfabric::engine {
@@ -135,7 +136,7 @@ Operation due_operation(const store::DueKey& key, const core::ClockScope& scope,
   };
   operation.seed = random_seed();
   if (const auto* execution = std::get_if<store::Due<Execution>>(&key)) {
-    operation.affinity = affinity_of(execution->key);
+    operation.affinity = core::affinity_of(execution->key);
   }
   operation.deadline = std::chrono::steady_clock::now() + options.operation_deadline;
   return operation;

@@ -1,6 +1,6 @@
 #include "engine/history.h"
 
-#include "core/lifecycle/lease.h"
+#include "core/execution/lease.h"
 #include "core/suspension/suspension.h"
 #include "core/views/history.h"
 

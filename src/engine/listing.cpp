@@ -4,7 +4,6 @@
 #include <iterator>
 #include <limits>
 
-#include "core/registry/dead_worker.h"
 #include "core/registry/worker.h"
 #include "core/views/read.h"
 #include "model/text.h"

@@ -6,6 +6,7 @@
 // by age, and what the chosen way does not settle is checked on the execution itself.
 #pragma once
 
+#include "core/views/listing.h"
 #include "engine/readers.h"
 
 namespace flowfabric::engine {

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "core/context.h"
-#include "core/flow/submit_flow.h"
 #include "core/unit.h"
+#include "flowfabric/engine.h"
 
 namespace flowfabric::engine {
 
@@ -42,13 +42,8 @@ inline bool is_abandoned(const ClaimTasks& claim) {
   return claim.abandoned && *claim.abandoned;
 }
 
-inline std::size_t affinity_of(const FlowId& id) {
-  return core::family_of_flow(id.uuid);
-}
-
-// Those of one flow meet often: each that ends moves the next.
-inline std::size_t affinity_of(const ExecutionId& id) {
-  return core::is_named_by_flow(id.uuid) ? core::family_of_flow(id.uuid) : std::hash<Uuid>{}(id.uuid);
+inline PartitionCounts partitions_of(const EngineOptions& options) {
+  return {options.flow_partitions, options.budget_partitions, options.quota_partitions};
 }
 
 }  // namespace flowfabric::engine

@@ -1,7 +1,7 @@
 #include "engine/reads.h"
 
+#include "core/execution/lease.h"
 #include "core/lifecycle/bulk.h"
-#include "core/lifecycle/lease.h"
 #include "core/suspension/suspension.h"
 #include "core/views/read.h"
 #include "model/text.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/lifecycle/lease.h"
+#include "core/execution/lease.h"
 #include "core/suspension/keystore.h"
 #include "core/suspension/signal.h"
 #include "core/suspension/suspension.h"

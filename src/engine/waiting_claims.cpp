@@ -62,7 +62,7 @@ std::vector<Operation> WaitingClaims::take_for(const Route& route, std::uint32_t
   return taken;
 }
 
-Woken WaitingClaims::wake(Offers offers) {
+Woken WaitingClaims::wake(OfferedWork offers) {
   Woken woken;
   std::lock_guard lock(mutex_);
   ++wakeups_;
@@ -76,7 +76,7 @@ Woken WaitingClaims::wake(Offers offers) {
   return woken;
 }
 
-std::vector<Operation> WaitingClaims::join(Offers& offers) {
+std::vector<Operation> WaitingClaims::join(OfferedWork& offers) {
   std::vector<Operation> joined;
   std::lock_guard lock(mutex_);
   for (auto& [route, count] : offers) {

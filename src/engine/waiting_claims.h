@@ -7,13 +7,13 @@
 #include <mutex>
 #include <vector>
 
-#include "core/lifecycle/offer.h"
+#include "core/offer.h"
 #include "engine/operation.h"
 
 namespace flowfabric::engine {
 
 // How many executions are offered, by route.
-using Offers = std::vector<std::pair<Route, std::uint32_t>>;
+using OfferedWork = std::vector<std::pair<Route, std::uint32_t>>;
 
 struct Woken {
   std::vector<Operation> operations;
@@ -35,10 +35,10 @@ class WaitingClaims {
   Parked park(Operation& operation, std::uint64_t since_wakeup);
 
   // Takes out the claims that the new work is enough for, longest waiting first.
-  Woken wake(Offers offers);
+  Woken wake(OfferedWork offers);
   // The same for work that is not stored yet, to be taken in the same commit. What nobody waits for is left
   // in `offers`; once it is stored, somebody may.
-  std::vector<Operation> join(Offers& offers);
+  std::vector<Operation> join(OfferedWork& offers);
   // The lanes that are waited for.
   std::vector<std::string> lanes() const;
   bool waits_for(const std::vector<std::string>& lanes) const;

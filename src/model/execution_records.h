@@ -123,7 +123,7 @@ struct Execution {
   // In a lane that shares fairly (core/limits/fairness.h): its key, and its place in line while it has one.
   std::optional<std::string> fair_key;
   std::optional<std::int64_t> fair_rank;
-  // Set while workers may take it; smaller is taken first (core/lifecycle/offer.h). Absent: not offered.
+  // Set while workers may take it; smaller is taken first (core/offer.h). Absent: not offered.
   std::optional<std::int64_t> offer_order;
   // Reserved by a grant (ff_claim_grant) until then, and so not offered.
   std::optional<std::int64_t> grant_expires_at_ms;

@@ -56,7 +56,7 @@ struct RouteKey {
 BOOST_DESCRIBE_STRUCT(RouteKey, (), (route_id))
 
 // A distinct combination of lane, namespace and required capabilities: few, registered once, and the unit in
-// which work is offered (core/lifecycle/offer.h). Removed when it has long had no group
+// which work is offered (core/offer.h). Removed when it has long had no group
 // (core/registry/registration.h).
 struct Route {
   static constexpr const char* table = "ff_route";

@@ -1,11 +1,11 @@
-// The part of a query for what is due that leaves out what is for other clocks (core/views/scanner_filter.h);
+// The part of a query for what is due that leaves out what is for other clocks (core/scanner_filter.h);
 // the same for every SQL store.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "core/views/scanner_filter.h"
+#include "core/scanner_filter.h"
 #include "store/sql.h"
 
 namespace flowfabric::store {

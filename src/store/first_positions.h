@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "core/views/listing.h"
+#include "core/list_position.h"
 
 namespace flowfabric::store {
 

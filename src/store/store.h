@@ -14,9 +14,9 @@
 #include <variant>
 #include <vector>
 
+#include "core/list_position.h"
 #include "core/rule.h"
 #include "core/unit.h"
-#include "core/views/listing.h"
 #include "model/partition.h"
 #include "model/records.h"
 

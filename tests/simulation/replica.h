@@ -4,12 +4,19 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "core/lifecycle/block.h"
-#include "core/registry/dead_worker.h"
+#include "core/flow/cancel_flow.h"
+#include "core/flow/dependency.h"
+#include "core/lifecycle/dead_worker.h"
+#include "core/limits/budget.h"
+#include "core/limits/quota.h"
 #include "core/registry/registration.h"
+#include "core/registry/unblock.h"
+#include "core/registry/worker.h"
+#include "core/stream/stream.h"
+#include "core/suspension/suspension.h"
+#include "core/suspension/waitpoint.h"
 #include "engine/batch.h"
 #include "engine/check.h"
-#include "engine/dispatch.h"
 #include "engine/listing.h"
 #include "engine/reads.h"
 #include "engine/suspension_reads.h"
@@ -186,10 +193,11 @@ class Replica {
   static void want(core::Unit& unit, const RunDue& request) {
     std::visit([&]<class Record>(const store::Due<Record>& due) { unit.want<Record>(due.key); }, request.key);
   }
+  static void want(core::Unit& unit, const ApplyBulk& request) { unit.want<Execution>(request.execution_id); }
   static void want(core::Unit&, const RecordBulk&) {}
   template <class Asked>
   static void want(core::Unit& unit, const Asked& request) {
-    engine::want(unit, request, kPartitions);
+    core::definition_of<Asked>().want(unit, request, kPartitions);
   }
 
   static core::Rule apply(core::Unit& unit, const RunDue& request, core::Context& at) {
@@ -206,7 +214,7 @@ class Replica {
   }
   template <class Asked>
   static AnswerTo<Asked> apply(core::Unit& unit, const Asked& request, core::Context& at) {
-    return engine::apply(unit, request, at);
+    return core::definition_of<Asked>().apply(unit, request, at);
   }
 
   std::string name_;

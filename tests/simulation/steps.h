@@ -9,7 +9,7 @@
 
 #include "core/lifecycle/bulk.h"
 #include "core/lifecycle/expiry.h"
-#include "flowfabric/engine.h"
+#include "core/operations.h"
 #include "store/store.h"
 
 namespace flowfabric::simulation {
@@ -31,19 +31,7 @@ struct RecordBulk {
   core::BulkStep step;
 };
 
-using Requests = boost::mp11::mp_list<
-    CreateExecution, ClaimTasks, RenewLease, UpdateProgress, AppendFrame, CompleteExecution, FailExecution,
-    DelayExecution, CancelExecution, IssueClaimGrant, ClaimForWorker, ClaimExecution, ClaimResumedExecution,
-    ClaimGranted, IssueGrantAndClaim, IssueReclaimGrant, ReclaimExecution, BlockExecution, UnblockExecution,
-    HoldExecution, ReleaseExecution, RevokeLease, ChangePriority, ReplayExecution, SetTags,
-    StartBulkOperation, CancelBulkOperation, ApplyBulk, RecordBulk, RegisterLane, SetLaneState,
-    RegisterWorker, HeartbeatWorker, MarkWorkerDead, SubmitFlow, CreateFlow, AddFlowMember, SetJoinPolicy,
-    StageEdge, ApplyEdge, SetFlowTags, CancelFlow, AckCancelMember, WaitForChildren, PromoteBlocked,
-    SuspendExecution, CreateWaitpoint, DeliverSignal, DeliverApprovalSignal, ResumeExecution, CloseWaitpoint,
-    SeedWaitpointSecret, RotateWaitpointSecret, CreateBudget, ReportUsage, RecordSpend, ReleaseBudget,
-    ResetBudget, SetBudgetLimits, DeleteBudget, AttachBudget, DetachBudget, CreateQuotaPolicy,
-    DeleteQuotaPolicy, CheckAdmission, ReleaseAdmission, AttachQuotaPolicy, DetachQuotaPolicy,
-    SetLaneFairness, RunDue>;
+using Requests = boost::mp11::mp_push_back<core::Writes, ApplyBulk, RecordBulk, RunDue>;
 
 template <class Request>
 using AnswerTo = Result<typename Request::Answer>;

@@ -2,7 +2,7 @@
 
 #include "core/context.h"
 #include "core/invariants.h"
-#include "core/lifecycle/offer.h"
+#include "core/offer.h"
 #include "core/transition.h"
 
 namespace flowfabric::core {

@@ -21,7 +21,7 @@ class EmptyKeystore : public testing::Test {
   }
   Result<SecretRotated> rotate(const std::string& kid, const std::string& hex) {
     return in_unit([&](Unit& unit) {
-      return rotate_secret(unit, {.new_kid = kid, .new_secret_hex = hex, .grace_ms = 1000}, at_);
+      return apply(unit, RotateWaitpointSecret{.new_kid = kid, .new_secret_hex = hex, .grace_ms = 1000}, at_);
     });
   }
   SecretAtOpen install(const std::string& secret, SecretFrom whom = SecretFrom::caller) {
@@ -56,7 +56,7 @@ TEST_F(EmptyKeystore, IsFilledByARotation) {
 
 TEST_F(EmptyKeystore, IsFilledByASeed) {
   const SeedWaitpointSecret seed{.kid = "k1", .secret_hex = std::string(64, 'a')};
-  const auto seeded = [&] { return in_unit([&](Unit& unit) { return seed_secret(unit, seed, at_); }); };
+  const auto seeded = [&] { return in_unit([&](Unit& unit) { return apply(unit, seed, at_); }); };
   EXPECT_EQ(seeded(), (SecretSeeded{"k1", std::nullopt}));
   EXPECT_EQ(seeded(), (SecretSeeded{"k1", true}));
 }

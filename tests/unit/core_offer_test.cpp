@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <random>
 
-#include "core/lifecycle/offer.h"
+#include "core/offer.h"
 
 namespace flowfabric::core {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/context.h"
-#include "core/lifecycle/retry.h"
+#include "core/execution/retry.h"
 
 namespace flowfabric::core {
 namespace {

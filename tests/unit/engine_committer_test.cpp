@@ -2,6 +2,9 @@
 // once.
 #include <gtest/gtest.h>
 
+#include "core/execution/create.h"
+#include "core/lifecycle/claim.h"
+#include "core/operations.h"
 #include "engine/committer.h"
 #include "unit/engine_gated_session.h"
 
@@ -252,11 +255,13 @@ class WaitingClaimsTest : public CommitterTest, public testing::WithParamInterfa
   void claim(
       int number, std::function<void(core::Unit&)> first = [](core::Unit&) {}) {
     auto operation = numbered(answers_, number);
-    operation.want = [](core::Unit& unit) { core::want_for(unit, ClaimTasks{.worker_id = "w"}); };
+    operation.want = [](core::Unit& unit) {
+      core::definition_of<ClaimTasks>().want(unit, ClaimTasks{.worker_id = "w"}, {});
+    };
     operation.run = [this, number, first](core::Unit& unit, core::Context& at) {
       answers_.ran(number);
       first(unit);
-      const auto tasks = core::claim(unit, ClaimTasks{.worker_id = "w"}, at);
+      const auto tasks = core::apply(unit, ClaimTasks{.worker_id = "w"}, at);
       found_[number] = tasks ? tasks->size() : 0;
       return tasks ? Outcome::keep : Outcome::undo;
     };
@@ -272,7 +277,7 @@ class WaitingClaimsTest : public CommitterTest, public testing::WithParamInterfa
       answers_.ran(number);
       CreateExecution request{.execution_kind = "k"};
       request.execution_id = ExecutionId{1, at.mint<LeaseId>().uuid};
-      return core::create(unit, request, at) ? Outcome::keep : Outcome::undo;
+      return core::apply(unit, request, at) ? Outcome::keep : Outcome::undo;
     };
     operation.seed = static_cast<std::uint64_t>(number);
     committer_->submit(std::move(operation));

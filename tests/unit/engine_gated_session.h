@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "engine/committer.h"
-#include "engine/dispatch.h"
 #include "store/store.h"
 
 namespace flowfabric::engine {

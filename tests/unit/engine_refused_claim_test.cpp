@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "core/lifecycle/claim.h"
 #include "flowfabric/engine.h"
 #include "support/postgres_database.h"
 #include "unit/engine_gated_session.h"
@@ -47,7 +48,7 @@ class RefusedClaim : public testing::Test {
     auto found = std::make_shared<Result<std::vector<ClaimedTask>>>();
     Operation operation;
     operation.run = [found](core::Unit& unit, core::Context& at) {
-      *found = core::claim(unit, ClaimTasks{.worker_id = "elsewhere"}, at);
+      *found = core::apply(unit, ClaimTasks{.worker_id = "elsewhere"}, at);
       return *found ? Outcome::keep : Outcome::undo;
     };
     operation.answer = [found, claimed](const Error* refusal) {

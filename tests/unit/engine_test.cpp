@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "engine/operation.h"
+#include "core/keys.h"
 #include "store/store.h"
 
 namespace flowfabric {
@@ -67,10 +67,10 @@ TEST(Engine, MembersOfAFlowShareACommitterWithIt) {
   const auto submitted = engine.call(std::move(flow));
   ASSERT_TRUE(submitted) << submitted.error().to_string();
   for (const auto& [name, id] : submitted->executions) {
-    EXPECT_EQ(engine::affinity_of(id), engine::affinity_of(submitted->flow_id)) << name;
+    EXPECT_EQ(core::affinity_of(id), core::affinity_of(submitted->flow_id)) << name;
   }
   std::set<std::size_t> others;
-  for (int i = 0; i < 20; ++i) others.insert(engine::affinity_of(engine.call(task())->execution_id) % 2);
+  for (int i = 0; i < 20; ++i) others.insert(core::affinity_of(engine.call(task())->execution_id) % 2);
   EXPECT_EQ(others.size(), 2u) << "the rest is spread";
 }
 

@@ -3,9 +3,9 @@
 
 #include <thread>
 
-#include "core/lifecycle/cancel.h"
+#include "core/execution/cancel.h"
+#include "core/execution/create.h"
 #include "core/lifecycle/claim.h"
-#include "core/lifecycle/create.h"
 #include "engine/batch.h"
 #include "store/store.h"
 #include "support/test_store.h"
@@ -53,18 +53,18 @@ class OfferingRoutes : public ::testing::TestWithParam<const char*> {
       CreateExecution request{.execution_id = id_of(number), .lane_id = lane, .execution_kind = "k"};
       request.policy.routing_requirements =
           RoutingRequirements{.required_capabilities = {"c" + std::to_string(number)}};
-      ASSERT_TRUE(core::create(unit, request, at));
+      ASSERT_TRUE(core::apply(unit, request, at));
     };
   }
   static Work cancellation(std::uint16_t number) {
     return [=](core::Unit& unit, core::Context& at) {
-      ASSERT_TRUE(core::cancel(unit, {.execution_id = id_of(number)}, at));
+      ASSERT_TRUE(core::apply(unit, CancelExecution{.execution_id = id_of(number)}, at));
     };
   }
   static Work claim(std::uint16_t number, std::size_t& found) {
     return [=, &found](core::Unit& unit, core::Context& at) {
       const auto tasks =
-          core::claim(unit, {.worker_id = "w", .capabilities = {"c" + std::to_string(number)}}, at);
+          core::apply(unit, ClaimTasks{.worker_id = "w", .capabilities = {"c" + std::to_string(number)}}, at);
       ASSERT_TRUE(tasks);
       found = tasks->size();
     };
@@ -116,7 +116,7 @@ TEST_P(OfferingRoutes, AreSeenInTheSameBatch) {
   const auto again = [](core::Unit& unit, core::Context& at) {
     CreateExecution request{.execution_id = id_of(2), .execution_kind = "k"};
     request.policy.routing_requirements = RoutingRequirements{.required_capabilities = {"c1"}};
-    ASSERT_TRUE(core::create(unit, request, at));
+    ASSERT_TRUE(core::apply(unit, request, at));
   };
   run({again}, {claim(1, found)});
   EXPECT_EQ(found, 1u);

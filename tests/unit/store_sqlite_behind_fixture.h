@@ -7,8 +7,8 @@
 #include <mutex>
 #include <thread>
 
+#include "core/operations.h"
 #include "engine/batch.h"
-#include "engine/dispatch.h"
 #include "store/sqlite/database.h"
 #include "support/temporary_folder.h"
 
@@ -27,13 +27,11 @@ class CommitBehind : public testing::Test {
   // One operation as a batch of its own, handed over and not waited for.
   template <class Request>
   auto run(const Request& request) {
-    using Answer =
-        decltype(engine::apply(std::declval<core::Unit&>(), request, std::declval<core::Context&>()));
-    std::optional<Answer> answer;
+    std::optional<Result<typename Request::Answer>> answer;
     std::vector<engine::Operation> operations(1);
     operations[0].seed = ++seed_;
     operations[0].run = [&](core::Unit& unit, core::Context& at) {
-      answer = engine::apply(unit, request, at);
+      answer = core::definition_of<Request>().apply(unit, request, at);
       return *answer ? engine::Outcome::keep : engine::Outcome::undo;
     };
     auto [result, unit] = engine::work_out(*writer_, operations, {});

@@ -201,7 +201,7 @@ TEST_F(RedoLogReplay, ADatabaseRestoredBesideANewerLogIsRefused) {
   writer_->begin(unit);
   core::Context at{1, Random(1), {}, 0, 0};
   unit.begin_operation();
-  ASSERT_TRUE(engine::apply(unit, alone, at));
+  ASSERT_TRUE(core::definition_of<CreateExecution>().apply(unit, alone, at));
   unit.keep();
   writer_->commit(unit);
   told_.clear();

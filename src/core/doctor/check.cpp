@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "core/doctor/suspension_check.h"
+#include "core/execution/tags.h"
 #include "core/flow/cancel_flow.h"
 #include "core/flow/dependency.h"
 #include "core/flow/join.h"
 #include "core/invariants.h"
-#include "core/lifecycle/tags.h"
 #include "core/registry/lane.h"
 #include "core/registry/registration.h"
 #include "core/transition.h"

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 
+#include "core/execution/cancel.h"
 #include "core/flow/dependency.h"
 #include "core/flow/flow.h"
-#include "core/lifecycle/cancel.h"
-#include "core/lifecycle/lease.h"
-#include "core/lifecycle/tags.h"
+#include "core/operation.h"
 #include "core/suspension/suspension.h"
 #include "core/transition.h"
 #include "model/text.h"
@@ -142,7 +141,7 @@ void cancel_one(Unit& unit, const FlowKey& key, const ExecutionId& id, const std
   if (!is_owed(unit, key, id)) return;
   const auto* member = unit.find<Execution>(id);
   if (member && member->state.lifecycle_phase != LifecyclePhase::terminal) {
-    static_cast<void>(cancel(unit, {.execution_id = id, .reason = reason}, at));
+    static_cast<void>(apply(unit, CancelExecution{.execution_id = id, .reason = reason}, at));
   }
   settle(unit, key, id);
 }
@@ -208,7 +207,7 @@ std::vector<MemberPhase> members_of(Unit& unit, const FlowKey& flow) {
   return members;
 }
 
-Result<FlowCancellation> cancel_flow(Unit& unit, const CancelFlow& request, Context& at) {
+Result<FlowCancellation> apply(Unit& unit, const CancelFlow& request, Context& at) {
   if (auto ok = check_text("reason", request.reason, kAnyLength); !ok) return std::unexpected(ok.error());
   if (request.grace_ms < 0 || request.grace_ms >= kMaxGraceMs) {
     return fail_with(ErrorCode::invalid_grace_ms, std::to_string(request.grace_ms),
@@ -217,7 +216,7 @@ Result<FlowCancellation> cancel_flow(Unit& unit, const CancelFlow& request, Cont
   if (request.wait_ms < 0) {
     return fail_with(ErrorCode::invalid_input, "wait_ms: negative", "Give a number of milliseconds.");
   }
-  const auto key = key_of(request.flow_id, at);
+  const auto key = flow_key(request.flow_id, at.partitions);
   const auto* known = unit.find<Flow>(key);
   if (!known) return std::unexpected(no_such_flow(request.flow_id));
   FlowCancellation answer{.outcome = CancelOutcome::cancelled,
@@ -246,8 +245,8 @@ Result<FlowCancellation> cancel_flow(Unit& unit, const CancelFlow& request, Cont
   return answer;
 }
 
-Result<CancelAcknowledged> acknowledge(Unit& unit, const AckCancelMember& request, Context& at) {
-  const auto key = key_of(request.flow_id, at);
+Result<CancelAcknowledged> apply(Unit& unit, const AckCancelMember& request, Context& at) {
+  const auto key = flow_key(request.flow_id, at.partitions);
   if (!unit.find<Flow>(key)) return std::unexpected(no_such_flow(request.flow_id));
   if (!unit.find<CancelBacklog>(key)) return CancelAcknowledged{};
   settle(unit, key, request.execution_id);
@@ -280,8 +279,7 @@ OwedCancel owed_to(Unit& unit, const Execution& execution) {
 }
 
 StateVector parked(const StateVector& state) {
-  return vectors::blocked(EligibilityState::blocked_by_operator, BlockingReason::paused_by_flow_cancel,
-                          state.attempt_state);
+  return vectors::blocked(BlockingReason::paused_by_flow_cancel, state.attempt_state);
 }
 
 std::string parked_detail(const Execution& execution) {
@@ -359,7 +357,7 @@ std::size_t cancel_siblings(Unit& unit, const std::vector<ExecutionId>& siblings
     } else {
       note("cancelled");
       ++cancelled;
-      static_cast<void>(cancel(unit, {.execution_id = id, .reason = entry.reason}, at));
+      static_cast<void>(apply(unit, CancelExecution{.execution_id = id, .reason = entry.reason}, at));
     }
   }
   return cancelled;
@@ -427,5 +425,22 @@ Rule run_due(Unit& unit, const EdgeGroupKey& key, Context& at) {
   drain(unit, key);
   return Rule::edge_cancel_dispatcher;
 }
+
+namespace {
+
+void want(Unit& unit, const CancelFlow& request, const PartitionCounts& partitions) {
+  unit.want_lock<Flow>(flow_key(request.flow_id, partitions));
+  unit.want_answer(MembersOf{request.flow_id});
+}
+
+void want(Unit& unit, const AckCancelMember& request, const PartitionCounts& partitions) {
+  unit.want<Flow>(flow_key(request.flow_id, partitions));
+  unit.want<CancelBacklog>(flow_key(request.flow_id, partitions));
+}
+
+}  // namespace
+
+FLOWFABRIC_OPERATION(CancelFlow, .want = want)
+FLOWFABRIC_OPERATION(AckCancelMember, .want = want)
 
 }  // namespace flowfabric::core

@@ -6,13 +6,12 @@
 #pragma once
 
 #include "core/context.h"
-#include "core/lifecycle/expiry.h"
 #include "core/unit.h"
 
 namespace flowfabric::core {
 
-Result<FlowCancellation> cancel_flow(Unit& unit, const CancelFlow& request, Context& at);
-Result<CancelAcknowledged> acknowledge(Unit& unit, const AckCancelMember& request, Context& at);
+Result<FlowCancellation> apply(Unit& unit, const CancelFlow& request, Context& at);
+Result<CancelAcknowledged> apply(Unit& unit, const AckCancelMember& request, Context& at);
 
 // Writes down when a cancelled flow that never had a member is removed.
 void keep_empty(Unit& unit, const Flow& flow, const Context& at);

@@ -2,18 +2,18 @@
 
 #include <algorithm>
 
+#include "core/execution/lease.h"
 #include "core/flow/cancel_flow.h"
 #include "core/flow/flow.h"
 #include "core/flow/join.h"
-#include "core/lifecycle/lease.h"
+#include "core/operation.h"
 #include "core/transition.h"
 
 namespace flowfabric::core {
 
 namespace {
 
-// Edges that one operation resolves, and hops that it goes along them; the rest goes on by the clock.
-constexpr std::uint32_t kEdgesPerStep = 256;
+// Hops that one operation goes along the edges; the rest goes on by the clock.
 constexpr int kHopsPerStep = 12;
 constexpr std::uint32_t kAllEdges = std::numeric_limits<std::int32_t>::max();
 
@@ -281,14 +281,23 @@ Result<void> check_open(const EdgeGroup& group, const Execution& downstream) {
                    "The downstream has ended, or its join is decided already; it takes no more edges.");
 }
 
+void follow_end_of_member(Unit& unit, const Execution& ended, const Context& at) {
+  const auto outcome = ended.state.terminal_outcome;
+  if (outcome == TerminalOutcome::failed || outcome == TerminalOutcome::expired) fail_fast(unit, ended, at);
+  resolve_dependents(unit, ended.key(), at);
+}
+
 void resolve_dependents(Unit& unit, const ExecutionId& ended, const Context& at) {
   Resolution resolution(unit, at);
   resolution.dependents_of(ended, std::nullopt);
   resolution.run();
 }
 
-void want_dependents(Unit& unit, const ExecutionId& ending) {
-  if (unit.remembered_flow(ending)) unit.want_answer(EdgesFrom{ending, std::nullopt, kEdgesPerStep});
+void want_edge(Unit& unit, const EdgeKey& edge, const ExecutionId& upstream, const ExecutionId& downstream) {
+  unit.want<Execution>(upstream);
+  unit.want<Execution>(downstream);
+  unit.want<Edge>(edge);
+  unit.want<EdgeGroup>({edge.partition_key, edge.flow_id, downstream.uuid});
 }
 
 void fetch_dependents(Unit& unit, const std::vector<ExecutionId>& ending) {
@@ -322,17 +331,16 @@ void block_on_dependencies(Unit& unit, Execution& execution, const EdgeGroup& gr
     return;
   }
   move_to(unit, execution,
-          vectors::blocked(EligibilityState::blocked_by_dependencies, BlockingReason::waiting_for_children,
-                           execution.state.attempt_state),
+          vectors::blocked(BlockingReason::waiting_for_children, execution.state.attempt_state),
           std::to_string(running_count(group)) + " dep(s) unresolved incl " + latest.to_string(), at);
 }
 
-Result<EdgeApplied> apply_edge(Unit& unit, const ApplyEdge& request, Context& at) {
-  const auto flow_key = key_of(request.flow_id, at);
-  if (!unit.find<Flow>(flow_key)) return std::unexpected(no_such_flow(request.flow_id));
+Result<EdgeApplied> apply(Unit& unit, const ApplyEdge& request, Context& at) {
+  const auto flow = flow_key(request.flow_id, at.partitions);
+  if (!unit.find<Flow>(flow)) return std::unexpected(no_such_flow(request.flow_id));
   const auto* upstream = unit.find<Execution>(request.upstream_execution_id);
   const auto* downstream = unit.find<Execution>(request.downstream_execution_id);
-  const EdgeKey key{flow_key.partition_key, request.flow_id, request.edge_id};
+  const EdgeKey key{flow.partition_key, request.flow_id, request.edge_id};
   const auto* staged = unit.find<Edge>(key);
   if (!staged) {
     return fail_with(ErrorCode::edge_not_found, request.edge_id.to_string(),
@@ -432,7 +440,7 @@ void repair_join(Unit& unit, const FlowKey& flow, const ExecutionId& member, con
   resolution.run();
 }
 
-Result<EligibilityChange> promote_blocked(Unit& unit, const PromoteBlocked& request, Context& at) {
+Result<EligibilityChange> apply(Unit& unit, const PromoteBlocked& request, Context& at) {
   const auto* found = unit.find<Execution>(request.execution_id);
   if (!found) return std::unexpected(not_found(request.execution_id));
   const auto& state = found->state;
@@ -463,5 +471,19 @@ Result<EligibilityChange> promote_blocked(Unit& unit, const PromoteBlocked& requ
   back_in_line(unit, execution, at);
   return EligibilityChange{request.execution_id, execution.state.public_state};
 }
+
+namespace {
+
+void want(Unit& unit, const ApplyEdge& request, const PartitionCounts& partitions) {
+  const auto flow = flow_key(request.flow_id, partitions);
+  unit.want<Flow>(flow);
+  want_edge(unit, {flow.partition_key, flow.flow_id, request.edge_id}, request.upstream_execution_id,
+            request.downstream_execution_id);
+}
+
+}  // namespace
+
+FLOWFABRIC_OPERATION(ApplyEdge, .want = want)
+FLOWFABRIC_OPERATION(PromoteBlocked)
 
 }  // namespace flowfabric::core

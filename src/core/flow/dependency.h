@@ -7,7 +7,6 @@
 #pragma once
 
 #include "core/context.h"
-#include "core/lifecycle/expiry.h"
 #include "core/unit.h"
 
 namespace flowfabric::core {
@@ -21,15 +20,18 @@ std::vector<EdgeKey> edges_into(Unit& unit, const ExecutionId& downstream);
 
 // The execution has just ended.
 void resolve_dependents(Unit& unit, const ExecutionId& ended, const Context& at);
-// Fetches, or names, what that will need; the latter if it is known to belong to a flow.
+// Fetches what that will need.
 void fetch_dependents(Unit& unit, const std::vector<ExecutionId>& ending);
-void want_dependents(Unit& unit, const ExecutionId& ending);
+// A member has ended: a flow may fail with it, and its dependents are resolved.
+void follow_end_of_member(Unit& unit, const Execution& ended, const Context& at);
+// Names what a request about an edge will need.
+void want_edge(Unit& unit, const EdgeKey& edge, const ExecutionId& upstream, const ExecutionId& downstream);
 Rule run_due(Unit& unit, const DependencyDispatchKey& key, Context& at);
 
 // Refused: the join takes no more edges.
 Result<void> check_open(const EdgeGroup& group, const Execution& downstream);
 // The edge is in force from now on; an upstream that has ended counts at once.
-Result<EdgeApplied> apply_edge(Unit& unit, const ApplyEdge& request, Context& at);
+Result<EdgeApplied> apply(Unit& unit, const ApplyEdge& request, Context& at);
 // The downstream of a new edge waits from now on, unless it runs: then when it comes back.
 void block_on_dependencies(Unit& unit, Execution& execution, const EdgeGroup& group, const EdgeId& latest,
                            const Context& at);
@@ -42,6 +44,6 @@ void resolve_again(Unit& unit, const ExecutionId& id, const Context& at);
 // Counts a member's join anew, as far as its edges still tell, and decides it if it can be decided.
 void repair_join(Unit& unit, const FlowKey& flow, const ExecutionId& member, const Context& at);
 
-Result<EligibilityChange> promote_blocked(Unit& unit, const PromoteBlocked& request, Context& at);
+Result<EligibilityChange> apply(Unit& unit, const PromoteBlocked& request, Context& at);
 
 }  // namespace flowfabric::core

@@ -2,12 +2,13 @@
 
 #include <set>
 
+#include "core/execution/lease.h"
+#include "core/execution/tags.h"
 #include "core/flow/dependency.h"
 #include "core/flow/join.h"
-#include "core/lifecycle/lease.h"
-#include "core/lifecycle/tags.h"
 #include "core/limits/admission.h"
 #include "core/limits/attachment.h"
+#include "core/operation.h"
 #include "core/transition.h"
 #include "model/text.h"
 
@@ -61,10 +62,6 @@ Result<void> check_member(Unit& unit, const ExecutionId& id, const FlowId& flow)
 
 }  // namespace
 
-FlowKey key_of(const FlowId& flow_id, const Context& at) {
-  return {partition_of(flow_id.uuid, at.partitions.flow), flow_id};
-}
-
 Error no_such_flow(const FlowId& flow_id) {
   return {ErrorCode::flow_not_found, flow_id.to_string(),
           "No such flow: check the id; it may have been removed after its retention."};
@@ -86,11 +83,11 @@ Result<void> check_flow(const std::string& flow_kind, const std::string& namespa
   return check_create_tags(tags);
 }
 
-Result<FlowCreation> create_flow(Unit& unit, const CreateFlow& request, Context& at) {
+Result<FlowCreation> apply(Unit& unit, const CreateFlow& request, Context& at) {
   if (auto ok = check_flow(request.flow_kind, request.namespace_, request.tags); !ok) {
     return std::unexpected(ok.error());
   }
-  const auto key = key_of(*request.flow_id, at);
+  const auto key = flow_key(*request.flow_id, at.partitions);
   if (unit.find<Flow>(key)) return FlowCreation{key.flow_id, true};
   unit.insert(Flow{.partition_key = key.partition_key,
                    .flow_id = key.flow_id,
@@ -104,8 +101,8 @@ Result<FlowCreation> create_flow(Unit& unit, const CreateFlow& request, Context&
   return FlowCreation{key.flow_id, false};
 }
 
-Result<MemberAdded> add_member(Unit& unit, const AddFlowMember& request, Context& at) {
-  const auto key = key_of(request.flow_id, at);
+Result<MemberAdded> apply(Unit& unit, const AddFlowMember& request, Context& at) {
+  const auto key = flow_key(request.flow_id, at.partitions);
   if (auto ok = check_partition(request.execution_id, key); !ok) return std::unexpected(ok.error());
   const auto* known = unit.find<Flow>(key);
   if (!known) return std::unexpected(no_such_flow(request.flow_id));
@@ -131,8 +128,8 @@ Result<MemberAdded> add_member(Unit& unit, const AddFlowMember& request, Context
   return MemberAdded{request.execution_id, flow.node_count, false};
 }
 
-Result<JoinPolicySet> set_join_policy(Unit& unit, const SetJoinPolicy& request, Context& at) {
-  const auto flow = key_of(request.flow_id, at);
+Result<JoinPolicySet> apply(Unit& unit, const SetJoinPolicy& request, Context& at) {
+  const auto flow = flow_key(request.flow_id, at.partitions);
   if (!unit.find<Flow>(flow)) return std::unexpected(no_such_flow(request.flow_id));
   if (auto ok = check_partition(request.downstream_execution_id, flow); !ok) {
     return std::unexpected(ok.error());
@@ -156,7 +153,7 @@ Result<JoinPolicySet> set_join_policy(Unit& unit, const SetJoinPolicy& request, 
   return JoinPolicySet{};
 }
 
-Result<EdgeStaged> stage_edge(Unit& unit, const StageEdge& request, Context& at) {
+Result<EdgeStaged> apply(Unit& unit, const StageEdge& request, Context& at) {
   const auto& upstream = request.upstream_execution_id;
   const auto& downstream = request.downstream_execution_id;
   if (upstream == downstream) {
@@ -170,8 +167,8 @@ Result<EdgeStaged> stage_edge(Unit& unit, const StageEdge& request, Context& at)
   if (auto ok = check_text("data_passing_ref", request.data_passing_ref); !ok) {
     return std::unexpected(ok.error());
   }
-  const auto flow_key = key_of(request.flow_id, at);
-  const auto* known = unit.find<Flow>(flow_key);
+  const auto in_flow = flow_key(request.flow_id, at.partitions);
+  const auto* known = unit.find<Flow>(in_flow);
   if (!known) return std::unexpected(no_such_flow(request.flow_id));
   if (auto ok = check_open(*known); !ok) return std::unexpected(ok.error());
   if (known->graph_revision != request.expected_graph_revision) {
@@ -185,7 +182,7 @@ Result<EdgeStaged> stage_edge(Unit& unit, const StageEdge& request, Context& at)
     return fail_with(ErrorCode::cycle_detected, downstream.to_string() + " leads to " + upstream.to_string(),
                      "An execution cannot wait for what waits for it.");
   }
-  const EdgeKey key{flow_key.partition_key, request.flow_id, *request.edge_id};
+  const EdgeKey key{in_flow.partition_key, request.flow_id, *request.edge_id};
   if (const auto* existing = unit.find<Edge>(key)) {
     return fail_with(ErrorCode::dependency_already_exists,
                      existing->upstream().to_string() + " -> " + existing->downstream().to_string(),
@@ -214,15 +211,15 @@ Result<EdgeStaged> stage_edge(Unit& unit, const StageEdge& request, Context& at)
                    .downstream_eid = downstream.uuid,
                    .data_passing_ref = request.data_passing_ref,
                    .created_at_ms = at.now_ms});
-  auto& flow = unit.edit<Flow>(flow_key);
+  auto& flow = unit.edit<Flow>(in_flow);
   ++flow.edge_count;
   note_change(flow, at);
   return EdgeStaged{key.edge_id, flow.graph_revision};
 }
 
-Result<TagsSet> set_flow_tags(Unit& unit, const SetFlowTags& request, Context& at) {
+Result<TagsSet> apply(Unit& unit, const SetFlowTags& request, Context& at) {
   if (auto ok = check_changes(request.tags); !ok) return std::unexpected(ok.error());
-  const auto key = key_of(request.flow_id, at);
+  const auto key = flow_key(request.flow_id, at.partitions);
   if (!unit.find<Flow>(key)) return std::unexpected(no_such_flow(request.flow_id));
   auto tags = changed(unit.find<Flow>(key)->tags, request.tags);
   if (!tags) return std::unexpected(tags.error());
@@ -231,5 +228,53 @@ Result<TagsSet> set_flow_tags(Unit& unit, const SetFlowTags& request, Context& a
   flow.last_mutation_at_ms = at.now_ms;
   return TagsSet{static_cast<std::uint32_t>(request.tags.size()), flow.tags};
 }
+
+namespace {
+
+void want(Unit& unit, const CreateFlow& request, const PartitionCounts& partitions) {
+  unit.want<Flow>(flow_key(*request.flow_id, partitions));
+  unit.want<ScopeLimits>({LimitScope::flow, request.flow_id->to_string()});
+}
+
+bool take_id(CreateFlow& request, const Uuid& minted, const PartitionCounts&) {
+  if (request.flow_id) return false;
+  request.flow_id = FlowId{minted};
+  return true;
+}
+
+void expect_absent(Unit& unit, const CreateFlow& request, const PartitionCounts& partitions) {
+  unit.put<Flow>(flow_key(*request.flow_id, partitions), nullptr);
+}
+
+void want(Unit& unit, const AddFlowMember& request, const PartitionCounts& partitions) {
+  unit.want_lock<Flow>(flow_key(request.flow_id, partitions));
+  unit.want<Execution>(request.execution_id);
+}
+
+void want(Unit& unit, const StageEdge& request, const PartitionCounts& partitions) {
+  const auto flow = flow_key(request.flow_id, partitions);
+  unit.want_lock<Flow>(flow);
+  want_edge(unit, {flow.partition_key, flow.flow_id, *request.edge_id}, request.upstream_execution_id,
+            request.downstream_execution_id);
+  unit.want_answer(Descendants{request.downstream_execution_id});
+}
+
+bool take_id(StageEdge& request, const Uuid& minted, const PartitionCounts&) {
+  if (request.edge_id) return false;
+  request.edge_id = EdgeId{minted};
+  return true;
+}
+
+void want(Unit& unit, const SetFlowTags& request, const PartitionCounts& partitions) {
+  unit.want_lock<Flow>(flow_key(request.flow_id, partitions));
+}
+
+}  // namespace
+
+FLOWFABRIC_OPERATION(CreateFlow, .want = want, .take_id = take_id, .expect_absent = expect_absent)
+FLOWFABRIC_OPERATION(AddFlowMember, .want = want)
+FLOWFABRIC_OPERATION(SetJoinPolicy)
+FLOWFABRIC_OPERATION(StageEdge, .want = want, .take_id = take_id)
+FLOWFABRIC_OPERATION(SetFlowTags, .want = want)
 
 }  // namespace flowfabric::core

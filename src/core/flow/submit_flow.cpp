@@ -5,11 +5,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/execution/create.h"
 #include "core/flow/flow.h"
 #include "core/flow/join.h"
-#include "core/lifecycle/create.h"
 #include "core/limits/admission.h"
 #include "core/limits/attachment.h"
+#include "core/operation.h"
 #include "core/registry/registration.h"
 #include "model/text.h"
 
@@ -134,26 +135,6 @@ class Plan {
   std::vector<std::uint32_t> incoming_;
 };
 
-// The version of a UUID that is made by a rule of our own.
-constexpr std::uint8_t kOwnRule = 8;
-
-void set_version(Uuid& uuid, std::uint8_t version) {
-  uuid.bytes[6] = static_cast<std::uint8_t>((version << 4) | (uuid.bytes[6] & 0x0F));
-}
-
-// Ids follow from the flow's id, so that a repeated call finds the same ones; those of one flow are
-// neighbours in every index. `number` tells apart what the text does not.
-Uuid id_within(const FlowId& flow, std::string_view text, std::uint64_t number) {
-  std::string seed(reinterpret_cast<const char*>(flow.uuid.bytes.data()), flow.uuid.bytes.size());
-  seed.append(text);
-  const std::uint64_t low = fnv1a64(seed) + number * 0x9E3779B97F4A7C15ULL;
-  Uuid uuid = flow.uuid;
-  set_version(uuid, kOwnRule);
-  for (std::size_t i = 0; i < 8; ++i) uuid.bytes[8 + i] = static_cast<std::uint8_t>(low >> (56 - 8 * i));
-  uuid.bytes[8] = static_cast<std::uint8_t>(0x80 | (uuid.bytes[8] & 0x3F));
-  return uuid;
-}
-
 // Distinct, even if two names have the same hash. Equal names, which `Plan` refuses, count on from where the
 // one before stopped: a request that is not checked yet costs no more than another.
 std::vector<ExecutionId> member_ids(const SubmitFlow& request, std::uint16_t partition) {
@@ -239,20 +220,10 @@ void create_edges(Unit& unit, const SubmitFlow& request, const Plan& plan,
 
 }  // namespace
 
-bool is_named_by_flow(const Uuid& execution) {
-  return execution.bytes[6] >> 4 == kOwnRule;
-}
-
-std::size_t family_of_flow(Uuid flow_or_member) {
-  set_version(flow_or_member, kOwnRule);
-  std::fill(flow_or_member.bytes.begin() + 8, flow_or_member.bytes.end(), std::uint8_t{0});
-  return std::hash<Uuid>{}(flow_or_member);
-}
-
-Result<FlowSubmission> submit_flow(Unit& unit, const SubmitFlow& request, Context& at) {
+Result<FlowSubmission> apply(Unit& unit, const SubmitFlow& request, Context& at) {
   Plan plan(request);
   if (auto ok = plan.check(); !ok) return std::unexpected(ok.error());
-  const auto key = key_of(*request.flow_id, at);
+  const auto key = flow_key(*request.flow_id, at.partitions);
   const auto ids = member_ids(request, key.partition_key);
   unit.fetch<Execution>(ids);
   if (const auto* known = unit.find<Flow>(key)) {
@@ -292,20 +263,8 @@ Result<FlowSubmission> submit_flow(Unit& unit, const SubmitFlow& request, Contex
 
 namespace {
 
-FlowKey key_of(const SubmitFlow& request, std::uint16_t flow_partitions) {
-  return {partition_of(request.flow_id->uuid, flow_partitions), *request.flow_id};
-}
-
-}  // namespace
-
-void expect_new(Unit& unit, const SubmitFlow& request, std::uint16_t flow_partitions) {
-  const auto key = key_of(request, flow_partitions);
-  unit.put<Flow>(key, nullptr);
-  for (const auto& id : member_ids(request, key.partition_key)) unit.put<Execution>(id, nullptr);
-}
-
-void want_for(Unit& unit, const SubmitFlow& request, std::uint16_t flow_partitions) {
-  const auto key = key_of(request, flow_partitions);
+void want(Unit& unit, const SubmitFlow& request, const PartitionCounts& partitions) {
+  const auto key = flow_key(*request.flow_id, partitions);
   unit.want<Flow>(key);
   unit.want<ScopeLimits>({LimitScope::flow, request.flow_id->to_string()});
   for (const auto& id : member_ids(request, key.partition_key)) unit.want<Execution>(id);
@@ -317,5 +276,28 @@ void want_for(Unit& unit, const SubmitFlow& request, std::uint16_t flow_partitio
     }
   }
 }
+
+bool take_id(SubmitFlow& request, const Uuid& minted, const PartitionCounts&) {
+  if (request.flow_id) return false;
+  request.flow_id = FlowId{minted};
+  return true;
+}
+
+void expect_absent(Unit& unit, const SubmitFlow& request, const PartitionCounts& partitions) {
+  const auto key = flow_key(*request.flow_id, partitions);
+  unit.put<Flow>(key, nullptr);
+  for (const auto& id : member_ids(request, key.partition_key)) unit.put<Execution>(id, nullptr);
+}
+
+std::size_t weight(const SubmitFlow& request) {
+  auto bytes = sizeof(request) + request.edges.size() * sizeof(FlowEdge);
+  for (const auto& node : request.nodes) bytes += sizeof(node) + node.execution.input.size();
+  return bytes;
+}
+
+}  // namespace
+
+FLOWFABRIC_OPERATION(SubmitFlow, .want = want, .take_id = take_id, .expect_absent = expect_absent,
+                     .weight = weight)
 
 }  // namespace flowfabric::core

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "core/lifecycle/cancel.h"
+#include "core/execution/cancel.h"
 #include "core/lifecycle/priority.h"
 #include "core/lifecycle/replay.h"
+#include "core/operation.h"
 #include "core/views/listing.h"
 #include "model/text.h"
 
@@ -105,7 +106,7 @@ Error no_such_operation(const OperationId& id) {
           "No such bulk operation: check the id; it may have been removed after its retention."};
 }
 
-Result<BulkOperation> start_bulk(Unit& unit, const StartBulkOperation& request, Context& at) {
+Result<BulkOperation> apply(Unit& unit, const StartBulkOperation& request, Context& at) {
   if (auto ok = check_start(request); !ok) return std::unexpected(ok.error());
   const auto id = request.operation_id ? *request.operation_id : at.mint<OperationId>();
   if (request.operation_id) {
@@ -122,7 +123,7 @@ Result<BulkOperation> start_bulk(Unit& unit, const StartBulkOperation& request, 
                                   .next_due_at_ms = at.now_ms}));
 }
 
-Result<BulkOperation> cancel_bulk(Unit& unit, const CancelBulkOperation& request, Context& at) {
+Result<BulkOperation> apply(Unit& unit, const CancelBulkOperation& request, Context& at) {
   const auto* found = unit.find<BulkJob>({request.operation_id});
   if (!found) return std::unexpected(no_such_operation(request.operation_id));
   if (found->state != BulkState::running) return view(*found);
@@ -160,12 +161,13 @@ Result<BulkItem> apply_bulk(Unit& unit, const BulkJob& job, const ExecutionId& i
   };
   switch (job.action) {
     case BulkAction::cancel:
-      return done(cancel(unit, {.execution_id = id, .reason = job.reason}, at));
+      return done(apply(unit, CancelExecution{.execution_id = id, .reason = job.reason}, at));
     case BulkAction::replay:
-      return done(
-          replay(unit, {.execution_id = id, .reason = job.reason, .requested_by = "bulk_operation"}, at));
+      return done(apply(
+          unit, ReplayExecution{.execution_id = id, .reason = job.reason, .requested_by = "bulk_operation"},
+          at));
     case BulkAction::change_priority:
-      return done(change_priority(unit, {.execution_id = id, .new_priority = job.new_priority}, at));
+      return done(apply(unit, ChangePriority{.execution_id = id, .new_priority = job.new_priority}, at));
   }
   return BulkItem::left_alone;
 }
@@ -200,5 +202,8 @@ Rule run_due(Unit& unit, const BulkJobKey& key, Context& at) {
   unit.erase<BulkJob>(key);
   return Rule::ttl_sweep;
 }
+
+FLOWFABRIC_OPERATION(StartBulkOperation)
+FLOWFABRIC_OPERATION(CancelBulkOperation)
 
 }  // namespace flowfabric::core

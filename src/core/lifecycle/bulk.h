@@ -7,13 +7,12 @@
 #pragma once
 
 #include "core/context.h"
-#include "core/lifecycle/expiry.h"
 #include "core/unit.h"
 
 namespace flowfabric::core {
 
-Result<BulkOperation> start_bulk(Unit& unit, const StartBulkOperation& request, Context& at);
-Result<BulkOperation> cancel_bulk(Unit& unit, const CancelBulkOperation& request, Context& at);
+Result<BulkOperation> apply(Unit& unit, const StartBulkOperation& request, Context& at);
+Result<BulkOperation> apply(Unit& unit, const CancelBulkOperation& request, Context& at);
 BulkOperation view(const BulkJob& job);
 Error no_such_operation(const OperationId& id);
 

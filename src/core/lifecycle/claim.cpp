@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "core/execution/lease.h"
 #include "core/flow/cancel_flow.h"
 #include "core/flow/dependency.h"
 #include "core/lifecycle/expiry.h"
-#include "core/lifecycle/lease.h"
 #include "core/limits/admission.h"
 #include "core/limits/fairness.h"
+#include "core/operation.h"
 #include "core/registry/lane.h"
 #include "core/suspension/suspension.h"
 #include "core/transition.h"
@@ -99,8 +100,7 @@ ClaimKind take_resumed(Unit& unit, Execution& execution, const Taker& taker, Con
     attempt.attempt_timeout_left_ms.reset();
   }
   grant_lease(execution, taker, at);
-  append_lease_event(unit, execution, LeaseEventType::acquired,
-                     taker.reason.empty() ? kClaimResumed : taker.reason + "_resumed", at);
+  append_lease_event(unit, execution, LeaseEventType::acquired, taker.resumed, at);
   return ClaimKind::resumed;
 }
 
@@ -288,42 +288,7 @@ Result<WorkerScope> check_claim(const ClaimTasks& request) {
   return WorkerScope{request.namespace_, *std::move(capabilities)};
 }
 
-void want_for(Unit& unit, const ClaimTasks& request) {
-  const auto scope = check_claim(request);
-  if (!scope) return;
-  std::vector<std::int64_t> served;
-  for (const auto& lane : request.lanes) {
-    unit.want<Lane>({lane});
-    unit.want<ScopeLimits>({LimitScope::lane, lane});
-    unit.want_routes(lane);
-    const auto* remembered = unit.remembered_routes(lane);
-    if (!remembered) continue;
-    for (const auto& route : *remembered) {
-      if (!serves(*scope, route)) continue;
-      served.push_back(route.route_id);
-      unit.want<ScopeLimits>({LimitScope::tenant, route.namespace_});
-    }
-  }
-  for (const auto route : served) unit.want_offers(route, read_ahead(served.size(), request.max_tasks));
-}
-
-void want_for_taking(Unit& unit, const Execution& execution, const PartitionCounts& partitions) {
-  const auto key = execution.key();
-  unit.want<ExecutionSpec>(key);
-  if (execution.flow_id) unit.want<Flow>({key.partition, *execution.flow_id});
-  for (const auto& id : split_ids<BudgetId>(execution.budget_ids)) {
-    unit.want<Budget>({partition_of(id.uuid, partitions.budget), id});
-  }
-  if (const auto& id = execution.quota_policy_id) {
-    const auto partition = partition_of(id->uuid, partitions.quota);
-    unit.want<QuotaPolicy>({partition, *id});
-    unit.want<QuotaAdmission>({partition, *id, key.partition, key.uuid});
-  }
-  if (SuspensionId::parse(execution.attempt.attempt_suspension))
-    unit.want<Suspension>({key.partition, key.uuid});
-}
-
-Result<std::vector<ClaimedTask>> claim(Unit& unit, const ClaimTasks& request, Context& at) {
+Result<std::vector<ClaimedTask>> apply(Unit& unit, const ClaimTasks& request, Context& at) {
   const auto scope = check_claim(request);
   if (!scope) return std::unexpected(scope.error());
   std::vector<std::vector<std::int64_t>> lanes;
@@ -373,5 +338,35 @@ Result<std::vector<ClaimedTask>> claim(Unit& unit, const ClaimTasks& request, Co
   for (auto& each : taken) tasks.push_back(std::move(each.task));
   return tasks;
 }
+
+namespace {
+
+void want(Unit& unit, const ClaimTasks& request, const PartitionCounts&) {
+  const auto scope = check_claim(request);
+  if (!scope) return;
+  std::vector<std::int64_t> served;
+  for (const auto& lane : request.lanes) {
+    unit.want<Lane>({lane});
+    unit.want<ScopeLimits>({LimitScope::lane, lane});
+    unit.want_routes(lane);
+    const auto* remembered = unit.remembered_routes(lane);
+    if (!remembered) continue;
+    for (const auto& route : *remembered) {
+      if (!serves(*scope, route)) continue;
+      served.push_back(route.route_id);
+      unit.want<ScopeLimits>({LimitScope::tenant, route.namespace_});
+    }
+  }
+  for (const auto route : served) unit.want_offers(route, read_ahead(served.size(), request.max_tasks));
+}
+
+// The claims of different workers are spread.
+std::size_t affinity(const ClaimTasks& request) {
+  return std::hash<std::string>{}(request.worker_id);
+}
+
+}  // namespace
+
+FLOWFABRIC_OPERATION(ClaimTasks, .want = want, .affinity = affinity)
 
 }  // namespace flowfabric::core

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/context.h"
-#include "core/lifecycle/offer.h"
+#include "core/offer.h"
 #include "core/unit.h"
 
 namespace flowfabric::core {
@@ -10,15 +10,9 @@ namespace flowfabric::core {
 // Refuses a malformed request, and says what its worker serves otherwise.
 Result<WorkerScope> check_claim(const ClaimTasks& request);
 
-// Names what it will need, as far as it can tell.
-void want_for(Unit& unit, const ClaimTasks& request);
-
-// Names what whoever takes the execution will need: what was submitted, its flow and its limits.
-void want_for_taking(Unit& unit, const Execution& execution, const PartitionCounts& partitions);
-
 // One claim path for everything: fresh work and retries, attempts that go on after a pause, and work whose
 // lease was lost. An empty answer means that nothing is offered now.
-Result<std::vector<ClaimedTask>> claim(Unit& unit, const ClaimTasks& request, Context& at);
+Result<std::vector<ClaimedTask>> apply(Unit& unit, const ClaimTasks& request, Context& at);
 
 // ---- the parts, for claims that choose differently (core/lifecycle/grant.h) ----
 
@@ -30,6 +24,7 @@ struct Taker {
   std::optional<LeaseId> lease_id{};      // minted when absent
   std::optional<AttemptId> attempt_id{};  // of a new attempt; minted when absent
   std::string reason{};                   // of the lease event
+  const char* resumed{kClaimResumed};     // its reason where the attempt goes on
 };
 // Gives an execution that may be taken to a worker. Absent when it turned out to be past its deadline, which
 // ends it.

@@ -1,7 +1,7 @@
 #include "core/lifecycle/expiry.h"
 
-#include "core/lifecycle/lease.h"
-#include "core/lifecycle/report.h"
+#include "core/execution/lease.h"
+#include "core/execution/report.h"
 #include "core/lifecycle/retention.h"
 #include "core/limits/admission.h"
 #include "core/limits/breach.h"

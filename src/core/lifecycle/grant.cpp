@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "core/execution/lease.h"
+#include "core/index_rules.h"
 #include "core/lifecycle/claim.h"
 #include "core/lifecycle/expiry.h"
-#include "core/lifecycle/lease.h"
 #include "core/limits/admission.h"
+#include "core/operation.h"
 #include "core/registry/lane.h"
 #include "core/transition.h"
 #include "model/text.h"
@@ -180,14 +182,11 @@ ReclaimAnswer not_reclaimable(std::string detail) {
 
 // Null: its lease is not lost.
 const Execution* find_lost(Unit& unit, const Execution& found, const Context& at) {
-  const auto owner = found.state.ownership_state;
-  if (owner == OwnershipState::leased && has_lapsed(found, at)) {
+  if (is_held(found) && has_lapsed(found, at)) {
     mark_lease_expired(unit, unit.edit<Execution>(found.key()), at);
     return unit.find<Execution>(found.key());
   }
-  const bool lost =
-      owner == OwnershipState::lease_expired_reclaimable || owner == OwnershipState::lease_revoked;
-  return lost ? &found : nullptr;
+  return is_lost(found) ? &found : nullptr;
 }
 
 std::uint32_t reclaim_cap(Unit& unit, const Execution& execution,
@@ -210,7 +209,7 @@ std::optional<ReclaimAnswer> check_reclaim(Unit& unit, const Execution& executio
 
 }  // namespace
 
-Result<ClaimGrant> issue_claim_grant(Unit& unit, const IssueClaimGrant& request, Context& at) {
+Result<ClaimGrant> apply(Unit& unit, const IssueClaimGrant& request, Context& at) {
   if (auto ok = check_terms(request.terms); !ok) return std::unexpected(ok.error());
   if (auto ok = check_lane(request.lane_id); !ok) return std::unexpected(ok.error());
   const auto* execution = unit.find<Execution>(request.execution_id);
@@ -235,7 +234,7 @@ Result<ClaimGrant> issue_claim_grant(Unit& unit, const IssueClaimGrant& request,
   return reserve(unit, request.execution_id, request.terms, *capabilities, at);
 }
 
-Result<std::optional<ClaimGrant>> claim_for_worker(Unit& unit, const ClaimForWorker& request, Context& at) {
+Result<std::optional<ClaimGrant>> apply(Unit& unit, const ClaimForWorker& request, Context& at) {
   if (auto ok = check_terms(request.terms); !ok) return std::unexpected(ok.error());
   if (auto ok = check_lane(request.lane_id); !ok) return std::unexpected(ok.error());
   if (request.namespace_) {
@@ -259,7 +258,7 @@ Result<std::optional<ClaimGrant>> claim_for_worker(Unit& unit, const ClaimForWor
   return std::nullopt;
 }
 
-Result<ClaimedTask> claim_execution(Unit& unit, const ClaimExecution& request, Context& at) {
+Result<ClaimedTask> apply(Unit& unit, const ClaimExecution& request, Context& at) {
   if (auto ok = check_use(request.use); !ok) return std::unexpected(ok.error());
   const auto leaseable = check_leaseable(unit, request.execution_id);
   if (!leaseable) return std::unexpected(leaseable.error());
@@ -277,7 +276,7 @@ Result<ClaimedTask> claim_execution(Unit& unit, const ClaimExecution& request, C
   return take_or_refuse(unit, request.execution_id, taker_for(request.use), at);
 }
 
-Result<ClaimedTask> claim_resumed(Unit& unit, const ClaimResumedExecution& request, Context& at) {
+Result<ClaimedTask> apply(Unit& unit, const ClaimResumedExecution& request, Context& at) {
   if (auto ok = check_use(request.use); !ok) return std::unexpected(ok.error());
   const auto leaseable = check_leaseable(unit, request.execution_id);
   if (!leaseable) return std::unexpected(leaseable.error());
@@ -291,13 +290,13 @@ Result<ClaimedTask> claim_resumed(Unit& unit, const ClaimResumedExecution& reque
   return take_or_refuse(unit, request.execution_id, taker_for(request.use), at);
 }
 
-Result<ClaimedTask> claim_granted(Unit& unit, const ClaimGranted& request, Context& at) {
+Result<ClaimedTask> apply(Unit& unit, const ClaimGranted& request, Context& at) {
   const auto* execution = unit.find<Execution>(request.execution_id);
   if (!execution) return std::unexpected(not_found(request.execution_id));
   if (execution->state.lifecycle_phase != LifecyclePhase::active) {
     const bool paused = execution->state.attempt_state == AttemptState::attempt_interrupted;
-    return paused ? claim_resumed(unit, {request.execution_id, request.use}, at)
-                  : claim_execution(unit, {request.execution_id, request.use}, at);
+    return paused ? apply(unit, ClaimResumedExecution{request.execution_id, request.use}, at)
+                  : apply(unit, ClaimExecution{request.execution_id, request.use}, at);
   }
   if (auto ok = check_use(request.use); !ok) return std::unexpected(ok.error());
   if (!hands_out(unit, execution->lane_id)) return not_leaseable("Its lane hands out no work.");
@@ -316,7 +315,7 @@ Result<ClaimedTask> claim_granted(Unit& unit, const ClaimGranted& request, Conte
   return take_or_refuse(unit, request.execution_id, taker_for(request.use), at);
 }
 
-Result<ClaimedTask> issue_grant_and_claim(Unit& unit, const IssueGrantAndClaim& request, Context& at) {
+Result<ClaimedTask> apply(Unit& unit, const IssueGrantAndClaim& request, Context& at) {
   if (auto ok = check_lane(request.lane_id); !ok) return std::unexpected(ok.error());
   if (auto ok = check_lease_ttl(request.lease_duration_ms); !ok) return std::unexpected(ok.error());
   const auto* execution = unit.find<Execution>(request.execution_id);
@@ -324,13 +323,15 @@ Result<ClaimedTask> issue_grant_and_claim(Unit& unit, const IssueGrantAndClaim& 
   if (!waits_for_worker(*execution)) return not_eligible("");
   if (has_live_grant(*execution, at)) return already_granted();
   if (execution->lane_id != request.lane_id) return other_lane(*execution);
-  return take_or_refuse(
-      unit, request.execution_id,
-      {.worker_id = "operator", .lease_ttl_ms = request.lease_duration_ms, .reason = "issue_grant_and_claim"},
-      at);
+  return take_or_refuse(unit, request.execution_id,
+                        {.worker_id = "operator",
+                         .lease_ttl_ms = request.lease_duration_ms,
+                         .reason = "issue_grant_and_claim",
+                         .resumed = kGrantAndClaimResumed},
+                        at);
 }
 
-Result<ReclaimAnswer> issue_reclaim_grant(Unit& unit, const IssueReclaimGrant& request, Context& at) {
+Result<ReclaimAnswer> apply(Unit& unit, const IssueReclaimGrant& request, Context& at) {
   if (auto ok = check_terms(request.terms); !ok) return std::unexpected(ok.error());
   const auto capabilities = normalize_capabilities("worker", request.terms.capabilities);
   if (!capabilities) return std::unexpected(capabilities.error());
@@ -350,7 +351,7 @@ Result<ReclaimAnswer> issue_reclaim_grant(Unit& unit, const IssueReclaimGrant& r
                        .grant = reserve(unit, request.execution_id, request.terms, *capabilities, at)};
 }
 
-Result<ReclaimAnswer> reclaim(Unit& unit, const ReclaimExecution& request, Context& at) {
+Result<ReclaimAnswer> apply(Unit& unit, const ReclaimExecution& request, Context& at) {
   if (auto ok = check_use(request.use); !ok) return std::unexpected(ok.error());
   const auto* execution = unit.find<Execution>(request.execution_id);
   if (!execution) return std::unexpected(not_found(request.execution_id));
@@ -364,5 +365,23 @@ Result<ReclaimAnswer> reclaim(Unit& unit, const ReclaimExecution& request, Conte
   if (!task) return not_reclaimable("execution_deadline");
   return ReclaimAnswer{.status = ReclaimStatus::claimed, .task = *std::move(task)};
 }
+
+namespace {
+
+void want(Unit& unit, const ClaimForWorker& request, const PartitionCounts&) {
+  unit.want<Lane>({request.lane_id});
+  unit.want_routes(request.lane_id);
+}
+
+}  // namespace
+
+FLOWFABRIC_OPERATION(IssueClaimGrant)
+FLOWFABRIC_OPERATION(ClaimForWorker, .want = want)
+FLOWFABRIC_OPERATION(ClaimExecution)
+FLOWFABRIC_OPERATION(ClaimResumedExecution)
+FLOWFABRIC_OPERATION(ClaimGranted)
+FLOWFABRIC_OPERATION(IssueGrantAndClaim)
+FLOWFABRIC_OPERATION(IssueReclaimGrant)
+FLOWFABRIC_OPERATION(ReclaimExecution)
 
 }  // namespace flowfabric::core

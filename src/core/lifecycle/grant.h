@@ -6,13 +6,13 @@
 
 namespace flowfabric::core {
 
-Result<ClaimGrant> issue_claim_grant(Unit& unit, const IssueClaimGrant& request, Context& at);
-Result<std::optional<ClaimGrant>> claim_for_worker(Unit& unit, const ClaimForWorker& request, Context& at);
-Result<ClaimedTask> claim_execution(Unit& unit, const ClaimExecution& request, Context& at);
-Result<ClaimedTask> claim_resumed(Unit& unit, const ClaimResumedExecution& request, Context& at);
-Result<ClaimedTask> claim_granted(Unit& unit, const ClaimGranted& request, Context& at);
-Result<ClaimedTask> issue_grant_and_claim(Unit& unit, const IssueGrantAndClaim& request, Context& at);
-Result<ReclaimAnswer> issue_reclaim_grant(Unit& unit, const IssueReclaimGrant& request, Context& at);
-Result<ReclaimAnswer> reclaim(Unit& unit, const ReclaimExecution& request, Context& at);
+Result<ClaimGrant> apply(Unit& unit, const IssueClaimGrant& request, Context& at);
+Result<std::optional<ClaimGrant>> apply(Unit& unit, const ClaimForWorker& request, Context& at);
+Result<ClaimedTask> apply(Unit& unit, const ClaimExecution& request, Context& at);
+Result<ClaimedTask> apply(Unit& unit, const ClaimResumedExecution& request, Context& at);
+Result<ClaimedTask> apply(Unit& unit, const ClaimGranted& request, Context& at);
+Result<ClaimedTask> apply(Unit& unit, const IssueGrantAndClaim& request, Context& at);
+Result<ReclaimAnswer> apply(Unit& unit, const IssueReclaimGrant& request, Context& at);
+Result<ReclaimAnswer> apply(Unit& unit, const ReclaimExecution& request, Context& at);
 
 }  // namespace flowfabric::core

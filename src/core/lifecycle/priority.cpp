@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
-#include "core/lifecycle/lease.h"
+#include "core/execution/lease.h"
+#include "core/operation.h"
 #include "core/transition.h"
 
 namespace flowfabric::core {
 
-Result<PriorityChanged> change_priority(Unit& unit, const ChangePriority& request, Context& at) {
+Result<PriorityChanged> apply(Unit& unit, const ChangePriority& request, Context& at) {
   const auto* found = unit.find<Execution>(request.execution_id);
   if (!found) return std::unexpected(not_found(request.execution_id));
   if (found->state.lifecycle_phase != LifecyclePhase::runnable ||
@@ -24,5 +25,7 @@ Result<PriorityChanged> change_priority(Unit& unit, const ChangePriority& reques
       {{"old_priority", std::to_string(before)}, {"new_priority", std::to_string(execution.priority)}}, at);
   return PriorityChanged{request.execution_id};
 }
+
+FLOWFABRIC_OPERATION(ChangePriority)
 
 }  // namespace flowfabric::core

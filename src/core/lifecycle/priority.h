@@ -6,6 +6,6 @@
 
 namespace flowfabric::core {
 
-Result<PriorityChanged> change_priority(Unit& unit, const ChangePriority& request, Context& at);
+Result<PriorityChanged> apply(Unit& unit, const ChangePriority& request, Context& at);
 
 }  // namespace flowfabric::core

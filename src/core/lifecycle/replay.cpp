@@ -1,7 +1,8 @@
 #include "core/lifecycle/replay.h"
 
+#include "core/execution/lease.h"
 #include "core/flow/dependency.h"
-#include "core/lifecycle/lease.h"
+#include "core/operation.h"
 #include "core/transition.h"
 #include "model/text.h"
 
@@ -25,7 +26,7 @@ void clear_last_run(Execution& execution, const Context& at) {
 
 }  // namespace
 
-Result<Replayed> replay(Unit& unit, const ReplayExecution& request, Context& at) {
+Result<Replayed> apply(Unit& unit, const ReplayExecution& request, Context& at) {
   if (auto ok = check_text("reason", request.reason); !ok) return std::unexpected(ok.error());
   if (auto ok = check_text("requested_by", request.requested_by); !ok) return std::unexpected(ok.error());
   const auto* found = unit.find<Execution>(request.execution_id);
@@ -63,5 +64,7 @@ Result<Replayed> replay(Unit& unit, const ReplayExecution& request, Context& at)
   if (skipped_member) resolve_again(unit, request.execution_id, at);
   return Replayed{execution.state.public_state};
 }
+
+FLOWFABRIC_OPERATION(ReplayExecution)
 
 }  // namespace flowfabric::core

@@ -6,6 +6,6 @@
 
 namespace flowfabric::core {
 
-Result<Replayed> replay(Unit& unit, const ReplayExecution& request, Context& at);
+Result<Replayed> apply(Unit& unit, const ReplayExecution& request, Context& at);
 
 }  // namespace flowfabric::core

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "core/execution/tags.h"
 #include "core/flow/dependency.h"
-#include "core/lifecycle/tags.h"
 
 namespace flowfabric::core {
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/context.h"
-#include "core/lifecycle/expiry.h"
 #include "core/unit.h"
 
 namespace flowfabric::core {

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "core/flow/dependency.h"
-#include "core/lifecycle/cancel.h"
-#include "core/lifecycle/lease.h"
+#include "core/execution/cancel.h"
+#include "core/keys.h"
 #include "core/limits/attachment.h"
 #include "core/limits/budget.h"
 #include "core/limits/fairness.h"
@@ -17,12 +16,12 @@ namespace {
 
 std::vector<BudgetKey> keys_of(const std::vector<BudgetId>& ids, const Context& at) {
   std::vector<BudgetKey> keys;
-  for (const auto& id : ids) keys.push_back(budget_key(id, at));
+  for (const auto& id : ids) keys.push_back(budget_key(id, at.partitions));
   return keys;
 }
 std::vector<QuotaPolicyKey> keys_of(const std::vector<QuotaPolicyId>& ids, const Context& at) {
   std::vector<QuotaPolicyKey> keys;
-  for (const auto& id : ids) keys.push_back(quota_key(id, at));
+  for (const auto& id : ids) keys.push_back(quota_key(id, at.partitions));
   return keys;
 }
 
@@ -31,35 +30,35 @@ std::string detail_of(const Budget& budget, const Exhausted& full) {
          std::to_string(full.used) + "/" + std::to_string(full.limit);
 }
 
-std::optional<Refusal> refusal_of_budget(const Budget& budget) {
+std::optional<LimitRefusal> refusal_of_budget(const Budget& budget) {
   const auto full = exhausted(budget);
   if (!full) return std::nullopt;
-  return Refusal{.code = ErrorCode::budget_exceeded,
-                 .reason = BlockingReason::waiting_for_budget,
-                 .limit_id = budget.budget_id.uuid,
-                 .detail = detail_of(budget, *full),
-                 .exhausted = full->dimension,
-                 .clears_at_ms = budget.next_reset_at_ms,
-                 .cancels = full->action == LimitAction::cancel_pending};
+  return LimitRefusal{.code = ErrorCode::budget_exceeded,
+                      .reason = BlockingReason::waiting_for_budget,
+                      .limit_id = budget.budget_id.uuid,
+                      .detail = detail_of(budget, *full),
+                      .exhausted = full->dimension,
+                      .clears_at_ms = budget.next_reset_at_ms,
+                      .cancels = full->action == LimitAction::cancel_pending};
 }
 
-std::optional<Refusal> refusal_of_quota(Unit& unit, const QuotaPolicyKey& key, const ExecutionId& id,
-                                        Context& at) {
+std::optional<LimitRefusal> refusal_of_quota(Unit& unit, const QuotaPolicyKey& key, const ExecutionId& id,
+                                             Context& at) {
   const auto admission = look(unit, key, id, at);
   if (admission.outcome == AdmissionOutcome::rate_exceeded) {
     const auto& policy = unit.require<QuotaPolicy>(key);
     const auto rate = std::to_string(policy.max_requests_per_window);
-    return Refusal{.code = ErrorCode::rate_limit_exceeded,
-                   .reason = BlockingReason::waiting_for_quota,
-                   .limit_id = key.quota_policy_id.uuid,
-                   .detail = name_of(policy) + " rate limit " + rate + "/" + rate + " per " +
-                             std::to_string(window_ms(policy) / 1000) + "s window",
-                   .exhausted = "rate",
-                   .clears_at_ms = saturating_add(at.now_ms, admission.retry_after_ms)};
+    return LimitRefusal{.code = ErrorCode::rate_limit_exceeded,
+                        .reason = BlockingReason::waiting_for_quota,
+                        .limit_id = key.quota_policy_id.uuid,
+                        .detail = name_of(policy) + " rate limit " + rate + "/" + rate + " per " +
+                                  std::to_string(window_ms(policy) / 1000) + "s window",
+                        .exhausted = "rate",
+                        .clears_at_ms = saturating_add(at.now_ms, admission.retry_after_ms)};
   }
   if (admission.outcome == AdmissionOutcome::concurrency_exceeded) {
     const auto& policy = unit.require<QuotaPolicy>(key);
-    return Refusal{
+    return LimitRefusal{
         .code = ErrorCode::concurrency_limit_exceeded,
         .reason = BlockingReason::waiting_for_quota,
         .limit_id = key.quota_policy_id.uuid,
@@ -83,10 +82,10 @@ void for_each_refusal(Unit& unit, const Execution& execution, const Limits& limi
   }
 }
 
-std::optional<Refusal> find_refusal(Unit& unit, const Execution& execution, const Limits& limits,
-                                    Context& at) {
-  std::optional<Refusal> first;
-  for_each_refusal(unit, execution, limits, at, [&](Refusal refusal) {
+std::optional<LimitRefusal> find_refusal(Unit& unit, const Execution& execution, const Limits& limits,
+                                         Context& at) {
+  std::optional<LimitRefusal> first;
+  for_each_refusal(unit, execution, limits, at, [&](LimitRefusal refusal) {
     first = std::move(refusal);
     return true;
   });
@@ -94,12 +93,12 @@ std::optional<Refusal> find_refusal(Unit& unit, const Execution& execution, cons
 }
 
 // So that whatever clears the limit looks for it.
-void note_on_limit(Unit& unit, const Refusal& refusal, Context& at) {
+void note_on_limit(Unit& unit, const LimitRefusal& refusal, Context& at) {
   if (refusal.reason == BlockingReason::waiting_for_budget) {
-    unit.edit<Budget>(budget_key({refusal.limit_id}, at)).has_blocked = true;
+    unit.edit<Budget>(budget_key({refusal.limit_id}, at.partitions)).has_blocked = true;
     return;
   }
-  const auto key = quota_key({refusal.limit_id}, at);
+  const auto key = quota_key({refusal.limit_id}, at.partitions);
   if (!refusal.clears_at_ms) {
     unit.edit<QuotaPolicy>(key).has_blocked = true;
     return;
@@ -123,7 +122,7 @@ void recheck_all(Unit& unit, const std::vector<ListPosition>& positions, Context
 
 }  // namespace
 
-Error to_error(const Refusal& refusal) {
+Error to_error(const LimitRefusal& refusal) {
   return {refusal.code, refusal.detail,
           refusal.cancels ? "The budget's action is to cancel what waits: the execution was cancelled."
                           : "The execution waits until the limit clears; nothing need be done."};
@@ -163,7 +162,7 @@ void fetch_limits(Unit& unit, const std::vector<ExecutionId>& ids, const Context
   unit.fetch<QuotaAdmission>(admissions);
 }
 
-std::optional<Refusal> admit(Unit& unit, const ExecutionId& id, Context& at) {
+std::optional<LimitRefusal> admit(Unit& unit, const ExecutionId& id, Context& at) {
   const auto& execution = unit.require<Execution>(id);
   const auto limits = limits_of(unit, execution, at);
   if (const auto key = limit_of_key(unit, execution, at)) apply_limit_of_lane(unit, *key);
@@ -180,10 +179,10 @@ std::optional<Refusal> admit(Unit& unit, const ExecutionId& id, Context& at) {
   return std::nullopt;
 }
 
-std::vector<Refusal> refusals_of(Unit& unit, const Execution& execution, Context& at) {
+std::vector<LimitRefusal> refusals_of(Unit& unit, const Execution& execution, Context& at) {
   fetch_limits(unit, {execution.key()}, at);
-  std::vector<Refusal> all;
-  for_each_refusal(unit, execution, limits_of(unit, execution, at), at, [&](Refusal refusal) {
+  std::vector<LimitRefusal> all;
+  for_each_refusal(unit, execution, limits_of(unit, execution, at), at, [&](LimitRefusal refusal) {
     all.push_back(std::move(refusal));
     return false;
   });
@@ -217,11 +216,11 @@ void fetch_to_give_back(Unit& unit, const std::vector<ExecutionId>& ids, const C
   unit.fetch<QuotaPolicy, QuotaAdmission>(policies, admissions);
 }
 
-void hold_back(Unit& unit, const ExecutionId& id, const Refusal& refusal, Context& at) {
+void hold_back(Unit& unit, const ExecutionId& id, const LimitRefusal& refusal, Context& at) {
   if (refusal.cancels) {
     auto& execution = unit.edit<Execution>(id);
     stop(unit, execution, refusal.detail, "budget", at);
-    if (execution.flow_id) resolve_dependents(unit, id, at);
+    follow_end(unit, execution, at);
     return;
   }
   note_on_limit(unit, refusal, at);
@@ -233,16 +232,8 @@ void hold_back(Unit& unit, const ExecutionId& id, const Refusal& refusal, Contex
     renew_offer(execution, at);
     return;
   }
-  const auto by = refusal.reason == BlockingReason::waiting_for_budget ? EligibilityState::blocked_by_budget
-                                                                       : EligibilityState::blocked_by_quota;
-  move_to(unit, execution, vectors::blocked(by, refusal.reason, execution.state.attempt_state),
-          refusal.detail, at);
-}
-
-bool is_held_back(const Execution& execution) {
-  const auto eligibility = execution.state.eligibility_state;
-  return eligibility == EligibilityState::blocked_by_budget ||
-         eligibility == EligibilityState::blocked_by_quota || (execution.blocked_on && is_lost(execution));
+  move_to(unit, execution, vectors::blocked(refusal.reason, execution.state.attempt_state), refusal.detail,
+          at);
 }
 
 void recheck(Unit& unit, const ExecutionId& id, Context& at) {

@@ -13,7 +13,7 @@ namespace flowfabric::core {
 
 inline constexpr std::uint32_t kLookedAtPerStep = 100;
 
-struct Refusal {
+struct LimitRefusal {
   ErrorCode code{};  // for a caller who asked for this execution
   BlockingReason reason{};
   Uuid limit_id;
@@ -22,14 +22,14 @@ struct Refusal {
   std::optional<std::int64_t> clears_at_ms{};
   bool cancels{false};  // it is not to wait
 };
-Error to_error(const Refusal& refusal);
+Error to_error(const LimitRefusal& refusal);
 
 // Fetches what `admit` will look at in a few steps, where a store across a network would be asked for each.
 void fetch_limits(Unit& unit, const std::vector<ExecutionId>& ids, const Context& at);
 // Lets the execution through, or says what is in the way.
-std::optional<Refusal> admit(Unit& unit, const ExecutionId& id, Context& at);
+std::optional<LimitRefusal> admit(Unit& unit, const ExecutionId& id, Context& at);
 // Everything that is in its way.
-std::vector<Refusal> refusals_of(Unit& unit, const Execution& execution, Context& at);
+std::vector<LimitRefusal> refusals_of(Unit& unit, const Execution& execution, Context& at);
 // It was let through, and then not handed out.
 void withdraw(Unit& unit, const ExecutionId& id, const Context& at);
 // What it was given when it was let through, and holds as long as its lease.
@@ -37,10 +37,8 @@ void give_back(Unit& unit, Execution& execution, const Context& at);
 // Fetches what `give_back` will change for these, together.
 void fetch_to_give_back(Unit& unit, const std::vector<ExecutionId>& ids, const Context& at);
 // Takes it out of the line until the limit clears; or cancels it, if that is the limit's action.
-void hold_back(Unit& unit, const ExecutionId& id, const Refusal& refusal, Context& at);
+void hold_back(Unit& unit, const ExecutionId& id, const LimitRefusal& refusal, Context& at);
 
-// Held back by a budget or a quota policy.
-bool is_held_back(const Execution& execution);
 // Lets it go if nothing is in the way any more.
 void recheck(Unit& unit, const ExecutionId& id, Context& at);
 

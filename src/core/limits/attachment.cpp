@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
-#include "core/lifecycle/lease.h"
+#include "core/execution/lease.h"
 #include "core/limits/budget.h"
 #include "core/limits/fairness.h"
 #include "core/limits/quota.h"
+#include "core/operation.h"
 #include "core/transition.h"
 #include "model/text.h"
 
@@ -45,25 +46,25 @@ std::vector<Id> parsed(const std::vector<std::string>& texts) {
 
 // What it holds back is looked at again: it may not apply any more.
 void look_again(Unit& unit, const BudgetId& id, const Context& at) {
-  recheck_all(unit, budget_key(id, at), at);
+  recheck_all(unit, budget_key(id, at.partitions), at);
 }
 void look_again(Unit& unit, const QuotaPolicyId& id, const Context& at) {
-  recheck_all(unit, quota_key(id, at), at);
+  recheck_all(unit, quota_key(id, at.partitions), at);
 }
 
 bool exists(Unit& unit, const BudgetId& id, const Context& at) {
-  return find_budget(unit, budget_key(id, at)) != nullptr;
+  return find_budget(unit, budget_key(id, at.partitions)) != nullptr;
 }
 bool exists(Unit& unit, const QuotaPolicyId& id, const Context& at) {
-  return find_policy(unit, quota_key(id, at)) != nullptr;
+  return find_policy(unit, quota_key(id, at.partitions)) != nullptr;
 }
 
 // So that nobody deletes it while it is being attached.
 void keep_in_place(Unit& unit, const BudgetId& id, const Context& at) {
-  unit.edit<Budget>(budget_key(id, at));
+  unit.edit<Budget>(budget_key(id, at.partitions));
 }
 void keep_in_place(Unit& unit, const QuotaPolicyId& id, const Context& at) {
-  unit.edit<QuotaPolicy>(quota_key(id, at));
+  unit.edit<QuotaPolicy>(quota_key(id, at.partitions));
 }
 Error missing(const BudgetId& id) {
   return no_such_budget(id);
@@ -177,14 +178,6 @@ void add_new(std::vector<Id>& all, const std::vector<Id>& more) {
 
 }  // namespace
 
-BudgetKey budget_key(const BudgetId& id, const Context& at) {
-  return {partition_of(id.uuid, at.partitions.budget), id};
-}
-
-QuotaPolicyKey quota_key(const QuotaPolicyId& id, const Context& at) {
-  return {partition_of(id.uuid, at.partitions.quota), id};
-}
-
 const Budget* find_budget(Unit& unit, const BudgetKey& key) {
   const auto* budget = unit.find<Budget>(key);
   return budget && !budget->deleted_at_ms ? budget : nullptr;
@@ -231,16 +224,16 @@ Result<ScopeLimitsKey> scope_of(const std::string& type, const std::string& id) 
   return ScopeLimitsKey{*known, id};
 }
 
-Result<Attachment> attach(Unit& unit, const AttachBudget& request, Context& at) {
+Result<Attachment> apply(Unit& unit, const AttachBudget& request, Context& at) {
   return attach_limit(unit, request.budget_id, request.scope_type, request.scope_id, at);
 }
-Result<Attachment> detach(Unit& unit, const DetachBudget& request, Context& at) {
+Result<Attachment> apply(Unit& unit, const DetachBudget& request, Context& at) {
   return detach_limit(unit, request.budget_id, request.scope_type, request.scope_id, at);
 }
-Result<Attachment> attach(Unit& unit, const AttachQuotaPolicy& request, Context& at) {
+Result<Attachment> apply(Unit& unit, const AttachQuotaPolicy& request, Context& at) {
   return attach_limit(unit, request.quota_policy_id, request.scope_type, request.scope_id, at);
 }
-Result<Attachment> detach(Unit& unit, const DetachQuotaPolicy& request, Context& at) {
+Result<Attachment> apply(Unit& unit, const DetachQuotaPolicy& request, Context& at) {
   return detach_limit(unit, request.quota_policy_id, request.scope_type, request.scope_id, at);
 }
 
@@ -284,5 +277,10 @@ Limits limits_of(Unit& unit, const Execution& execution, const Context& at) {
   if (const auto key = limit_of_key(unit, execution, at)) limits.quotas.push_back(key->quota_policy_id);
   return limits;
 }
+
+FLOWFABRIC_OPERATION(AttachBudget)
+FLOWFABRIC_OPERATION(DetachBudget)
+FLOWFABRIC_OPERATION(AttachQuotaPolicy)
+FLOWFABRIC_OPERATION(DetachQuotaPolicy)
 
 }  // namespace flowfabric::core

@@ -7,8 +7,6 @@
 
 namespace flowfabric::core {
 
-BudgetKey budget_key(const BudgetId& id, const Context& at);
-QuotaPolicyKey quota_key(const QuotaPolicyId& id, const Context& at);
 // Unless it was deleted.
 const Budget* find_budget(Unit& unit, const BudgetKey& key);
 const QuotaPolicy* find_policy(Unit& unit, const QuotaPolicyKey& key);
@@ -18,10 +16,10 @@ Error no_such_quota_policy(const QuotaPolicyId& id);
 // A scope as callers name it; `namespace` is another word for tenant. Refuses what cannot be one.
 Result<ScopeLimitsKey> scope_of(const std::string& type, const std::string& id);
 
-Result<Attachment> attach(Unit& unit, const AttachBudget& request, Context& at);
-Result<Attachment> detach(Unit& unit, const DetachBudget& request, Context& at);
-Result<Attachment> attach(Unit& unit, const AttachQuotaPolicy& request, Context& at);
-Result<Attachment> detach(Unit& unit, const DetachQuotaPolicy& request, Context& at);
+Result<Attachment> apply(Unit& unit, const AttachBudget& request, Context& at);
+Result<Attachment> apply(Unit& unit, const DetachBudget& request, Context& at);
+Result<Attachment> apply(Unit& unit, const AttachQuotaPolicy& request, Context& at);
+Result<Attachment> apply(Unit& unit, const DetachQuotaPolicy& request, Context& at);
 
 // The same without the checks, for a budget that is made for a flow, a lane or a tenant.
 void attach_new_budget(Unit& unit, const Budget& budget, const Context& at);

@@ -1,6 +1,6 @@
 #include "core/limits/breach.h"
 
-#include "core/lifecycle/report.h"
+#include "core/execution/report.h"
 #include "core/transition.h"
 
 namespace flowfabric::core {
@@ -62,8 +62,7 @@ void pause(Unit& unit, Budget& budget, const ExecutionId& id, const std::string&
   budget.has_blocked = true;
   execution.blocked_on = budget.budget_id.uuid;
   move_to(unit, execution,
-          vectors::blocked(EligibilityState::blocked_by_budget, BlockingReason::waiting_for_budget,
-                           AttemptState::attempt_interrupted),
+          vectors::blocked(BlockingReason::waiting_for_budget, AttemptState::attempt_interrupted),
           "paused_by_budget " + budget.budget_id.to_string() + ": " + dimension, at);
 }
 
@@ -124,17 +123,6 @@ void follow_breach(Unit& unit, Budget& budget, const UsageReport& report, std::u
     case LimitAction::cancel_pending:
       return;
   }
-}
-
-bool is_stopped_by_budget(const Execution& execution) {
-  return execution.blocked_on && execution.state.ownership_state == OwnershipState::leased;
-}
-
-std::optional<std::int64_t> own_timeout(const Execution& execution) {
-  const auto& attempt = execution.attempt;
-  if (!is_stopped_by_budget(execution)) return attempt.attempt_timeout_at_ms;
-  if (!attempt.attempt_timeout_left_ms) return std::nullopt;
-  return *attempt.attempt_timeout_at_ms + *attempt.attempt_timeout_left_ms;
 }
 
 }  // namespace flowfabric::core

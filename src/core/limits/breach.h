@@ -15,10 +15,6 @@ BudgetBreach view(const Breach& breach);
 void follow_breach(Unit& unit, Budget& budget, const UsageReport& report, std::uint64_t reported,
                    const std::optional<ExecutionId>& by, Context& at);
 
-// The clock of an attempt that has passed a hard limit has run out.
-bool is_stopped_by_budget(const Execution& execution);
-// When the attempt would time out had no budget set its clock.
-std::optional<std::int64_t> own_timeout(const Execution& execution);
 inline constexpr const char* kBudgetExceeded = "budget_exceeded";
 
 }  // namespace flowfabric::core

@@ -6,6 +6,7 @@
 #include "core/limits/admission.h"
 #include "core/limits/attachment.h"
 #include "core/limits/breach.h"
+#include "core/operation.h"
 #include "model/text.h"
 
 namespace flowfabric::core {
@@ -384,7 +385,7 @@ void reserve(Unit& unit, const BudgetKey& key, Execution& execution, const Conte
 void give_back_reservations(Unit& unit, const ExecutionId& id, const std::vector<BudgetId>& budgets,
                             const Context& at) {
   for (const auto& budget_id : budgets) {
-    const auto key = budget_key(budget_id, at);
+    const auto key = budget_key(budget_id, at.partitions);
     if (!unit.find<Budget>(key)) continue;
     auto& budget = unit.edit<Budget>(key);
     const auto entry_key = ledger_key(id, budget_id);
@@ -397,7 +398,7 @@ void give_back_reservations(Unit& unit, const ExecutionId& id, const std::vector
   }
 }
 
-Result<BudgetCreation> create_budget(Unit& unit, const CreateBudget& request, Context& at) {
+Result<BudgetCreation> apply(Unit& unit, const CreateBudget& request, Context& at) {
   const std::string what = "create_budget: dimensions / hard_limits / soft_limits";
   const auto hard = pair_up(what, request.dimensions, request.hard_limits);
   if (!hard) return std::unexpected(hard.error());
@@ -409,7 +410,7 @@ Result<BudgetCreation> create_budget(Unit& unit, const CreateBudget& request, Co
     return bad_input("reset_interval_ms: out of range", "Give at most 9223372036854775807 ms.");
   }
   if (auto ok = check_reservation(request.reserve_per_claim, *hard); !ok) return std::unexpected(ok.error());
-  const auto key = budget_key(request.budget_id, at);
+  const auto key = budget_key(request.budget_id, at.partitions);
   if (find_budget(unit, key)) return BudgetCreation{request.budget_id, false};
   if (unit.find<Budget>(key)) {
     return bad_input("budget_id: deleted",
@@ -437,26 +438,26 @@ Result<BudgetCreation> create_budget(Unit& unit, const CreateBudget& request, Co
   return BudgetCreation{request.budget_id, true};
 }
 
-Result<UsageReport> report_usage(Unit& unit, const ReportUsage& request, Context& at) {
+Result<UsageReport> apply(Unit& unit, const ReportUsage& request, Context& at) {
   const auto deltas = pair_up("report_usage: dimensions / deltas", request.dimensions, request.deltas);
   if (!deltas) return std::unexpected(deltas.error());
   if (auto ok = check_text("dedup_key", request.dedup_key, kMaxKeyBytes); !ok)
     return std::unexpected(ok.error());
-  return spend(unit, budget_key(request.budget_id, at), *deltas, request.dedup_key, {request.execution_id},
-               at);
+  return spend(unit, budget_key(request.budget_id, at.partitions), *deltas, request.dedup_key,
+               {request.execution_id}, at);
 }
 
-Result<UsageReport> record_spend(Unit& unit, const RecordSpend& request, Context& at) {
+Result<UsageReport> apply(Unit& unit, const RecordSpend& request, Context& at) {
   if (auto ok = check_amounts(request.deltas); !ok) return std::unexpected(ok.error());
   if (auto ok = check_text("idempotency_key", request.idempotency_key, kMaxKeyBytes); !ok) {
     return std::unexpected(ok.error());
   }
-  return spend(unit, budget_key(request.budget_id, at), request.deltas, request.idempotency_key,
+  return spend(unit, budget_key(request.budget_id, at.partitions), request.deltas, request.idempotency_key,
                {request.execution_id, true}, at);
 }
 
-Result<BudgetReleased> release_budget(Unit& unit, const ReleaseBudget& request, Context& at) {
-  const auto key = budget_key(request.budget_id, at);
+Result<BudgetReleased> apply(Unit& unit, const ReleaseBudget& request, Context& at) {
+  const auto key = budget_key(request.budget_id, at.partitions);
   if (!find_budget(unit, key)) return std::unexpected(no_such_budget(request.budget_id));
   auto& budget = unit.edit<Budget>(key);
   const auto ledger = ledger_key(request.execution_id, request.budget_id);
@@ -475,14 +476,14 @@ Result<BudgetReleased> release_budget(Unit& unit, const ReleaseBudget& request, 
   return BudgetReleased{};
 }
 
-Result<BudgetReset> reset_budget(Unit& unit, const ResetBudget& request, Context& at) {
-  const auto key = budget_key(request.budget_id, at);
+Result<BudgetReset> apply(Unit& unit, const ResetBudget& request, Context& at) {
+  const auto key = budget_key(request.budget_id, at.partitions);
   if (!find_budget(unit, key)) return std::unexpected(no_such_budget(request.budget_id));
   return reset(unit, unit.edit<Budget>(key), at);
 }
 
-Result<BudgetStatus> set_limits(Unit& unit, const SetBudgetLimits& request, Context& at) {
-  const auto key = budget_key(request.budget_id, at);
+Result<BudgetStatus> apply(Unit& unit, const SetBudgetLimits& request, Context& at) {
+  const auto key = budget_key(request.budget_id, at.partitions);
   if (!find_budget(unit, key)) return std::unexpected(no_such_budget(request.budget_id));
   auto& budget = unit.edit<Budget>(key);
   // Every dimension has both limits, if only of 0.
@@ -503,8 +504,8 @@ Result<BudgetStatus> set_limits(Unit& unit, const SetBudgetLimits& request, Cont
   return view(budget);
 }
 
-Result<BudgetDeleted> delete_budget(Unit& unit, const DeleteBudget& request, Context& at) {
-  const auto key = budget_key(request.budget_id, at);
+Result<BudgetDeleted> apply(Unit& unit, const DeleteBudget& request, Context& at) {
+  const auto key = budget_key(request.budget_id, at.partitions);
   if (!find_budget(unit, key)) return std::unexpected(no_such_budget(request.budget_id));
   auto& budget = unit.edit<Budget>(key);
   detach_everywhere(unit, request.budget_id);
@@ -569,5 +570,13 @@ Rule run_due(Unit& unit, const UsageDedupKey& key, Context& at) {
   unit.erase<UsageDedup>(key);
   return Rule::ttl_sweep;
 }
+
+FLOWFABRIC_OPERATION(CreateBudget)
+FLOWFABRIC_OPERATION(ReportUsage)
+FLOWFABRIC_OPERATION(RecordSpend)
+FLOWFABRIC_OPERATION(ReleaseBudget)
+FLOWFABRIC_OPERATION(ResetBudget)
+FLOWFABRIC_OPERATION(SetBudgetLimits)
+FLOWFABRIC_OPERATION(DeleteBudget)
 
 }  // namespace flowfabric::core

@@ -2,18 +2,17 @@
 #pragma once
 
 #include "core/context.h"
-#include "core/lifecycle/expiry.h"
 #include "core/unit.h"
 
 namespace flowfabric::core {
 
-Result<BudgetCreation> create_budget(Unit& unit, const CreateBudget& request, Context& at);
-Result<UsageReport> report_usage(Unit& unit, const ReportUsage& request, Context& at);
-Result<UsageReport> record_spend(Unit& unit, const RecordSpend& request, Context& at);
-Result<BudgetReleased> release_budget(Unit& unit, const ReleaseBudget& request, Context& at);
-Result<BudgetReset> reset_budget(Unit& unit, const ResetBudget& request, Context& at);
-Result<BudgetStatus> set_limits(Unit& unit, const SetBudgetLimits& request, Context& at);
-Result<BudgetDeleted> delete_budget(Unit& unit, const DeleteBudget& request, Context& at);
+Result<BudgetCreation> apply(Unit& unit, const CreateBudget& request, Context& at);
+Result<UsageReport> apply(Unit& unit, const ReportUsage& request, Context& at);
+Result<UsageReport> apply(Unit& unit, const RecordSpend& request, Context& at);
+Result<BudgetReleased> apply(Unit& unit, const ReleaseBudget& request, Context& at);
+Result<BudgetReset> apply(Unit& unit, const ResetBudget& request, Context& at);
+Result<BudgetStatus> apply(Unit& unit, const SetBudgetLimits& request, Context& at);
+Result<BudgetDeleted> apply(Unit& unit, const DeleteBudget& request, Context& at);
 BudgetStatus view(const Budget& budget);
 
 // A dimension at its limit.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/limits/quota.h"
+#include "core/operation.h"
 #include "core/registry/lane.h"
 #include "model/text.h"
 
@@ -10,13 +11,12 @@ namespace flowfabric::core {
 
 namespace {
 
-constexpr std::string_view kByTag = "tag:";
 constexpr std::uint32_t kWokenAtOnce = 1000;
 constexpr std::uint64_t kLargest = std::numeric_limits<std::int32_t>::max();
 
 Result<void> check_fair_by(const std::string& fair_by) {
   if (auto ok = check_text("fair_by", fair_by); !ok) return ok;
-  const bool by_tag = fair_by.starts_with(kByTag) && fair_by.size() > kByTag.size();
+  const bool by_tag = fair_by.starts_with(kFairByTag) && fair_by.size() > kFairByTag.size();
   if (fair_by.empty() || fair_by == "namespace" || by_tag) return {};
   return fail_with(ErrorCode::invalid_input, "fair_by: unknown",
                    "Give \"namespace\", \"tag:<key>\", or nothing for first come, first served.");
@@ -51,7 +51,7 @@ std::int64_t virtual_time(Unit& unit, const std::string& lane, const Context& at
 
 }  // namespace
 
-Result<LaneFairness> set_fairness(Unit& unit, const SetLaneFairness& request, Context& at) {
+Result<LaneFairness> apply(Unit& unit, const SetLaneFairness& request, Context& at) {
   if (auto ok = check_lane(request.lane_id); !ok) return std::unexpected(ok.error());
   if (auto ok = check_fair_by(request.fair_by); !ok) return std::unexpected(ok.error());
   if (request.max_concurrent_per_key > kLargest) {
@@ -74,13 +74,6 @@ Result<LaneFairness> set_fairness(Unit& unit, const SetLaneFairness& request, Co
   const bool starts = !request.fair_by.empty() && !unit.find<LaneClock>({request.lane_id});
   if (starts) unit.insert(LaneClock{request.lane_id, at.now_ms});
   return LaneFairness{request.lane_id, lane.fair_by, lane.max_concurrent_per_key};
-}
-
-std::optional<std::string> fair_key(const Lane& lane, const Execution& execution) {
-  if (lane.fair_by.empty()) return std::nullopt;
-  if (!lane.fair_by.starts_with(kByTag)) return execution.namespace_;
-  const auto tag = execution.tags.find(lane.fair_by.substr(kByTag.size()));
-  return tag == execution.tags.end() ? "" : tag->second;
 }
 
 QuotaPolicyKey key_policy(const std::string& lane, const std::string& fair_key, const Context& at) {
@@ -134,5 +127,7 @@ bool is_forgettable(Unit& unit, const QuotaPolicy& policy) {
   const auto* clock = unit.find<LaneClock>({policy.lane_id});
   return !clock || !policy.last_rank || *policy.last_rank < clock->virtual_time;
 }
+
+FLOWFABRIC_OPERATION(SetLaneFairness)
 
 }  // namespace flowfabric::core

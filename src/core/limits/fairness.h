@@ -13,10 +13,8 @@
 
 namespace flowfabric::core {
 
-Result<LaneFairness> set_fairness(Unit& unit, const SetLaneFairness& request, Context& at);
+Result<LaneFairness> apply(Unit& unit, const SetLaneFairness& request, Context& at);
 
-// The key of an execution in a lane that shares fairly.
-std::optional<std::string> fair_key(const Lane& lane, const Execution& execution);
 QuotaPolicyKey key_policy(const std::string& lane, const std::string& fair_key, const Context& at);
 
 // Gives a rank to what is going to be offered and has none.

@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "core/index_rules.h"
-#include "core/lifecycle/lease.h"
 #include "core/limits/admission.h"
 #include "core/limits/attachment.h"
 #include "core/limits/fairness.h"
+#include "core/operation.h"
 
 namespace flowfabric::core {
 
@@ -240,7 +240,7 @@ QuotaStatus view(const QuotaPolicy& policy) {
           .created_at = policy.created_at_ms};
 }
 
-Result<QuotaCreation> create_quota_policy(Unit& unit, const CreateQuotaPolicy& request, Context& at) {
+Result<QuotaCreation> apply(Unit& unit, const CreateQuotaPolicy& request, Context& at) {
   const bool in_range = request.window_seconds <= kLongestWindowSeconds &&
                         request.max_requests_per_window <= kLargest && request.max_concurrent <= kLargest &&
                         request.jitter_ms <= kLargest;
@@ -249,7 +249,7 @@ Result<QuotaCreation> create_quota_policy(Unit& unit, const CreateQuotaPolicy& r
                      "Give numbers of at most 9223372036854775807, and a window of at most 9223372036854775 "
                      "seconds.");
   }
-  const auto key = quota_key(request.quota_policy_id, at);
+  const auto key = quota_key(request.quota_policy_id, at.partitions);
   if (find_policy(unit, key)) return QuotaCreation{request.quota_policy_id, false};
   if (unit.find<QuotaPolicy>(key)) {
     return fail_with(
@@ -324,7 +324,7 @@ void free_slots(Unit& unit, const ExecutionId& execution, const std::vector<Quot
   std::vector<QuotaPolicyKey> policies;
   std::vector<QuotaAdmissionKey> admissions;
   for (const auto& id : holding) {
-    policies.push_back(quota_key(id, at));
+    policies.push_back(quota_key(id, at.partitions));
     admissions.push_back(admission_key(policies.back(), execution));
   }
   unit.fetch<QuotaPolicy, QuotaAdmission>(policies, admissions);
@@ -339,8 +339,8 @@ void withdraw(Unit& unit, const QuotaPolicyKey& key, const ExecutionId& id, cons
   if (policy.has_blocked) expect_room(unit, key, at.now_ms);
 }
 
-Result<Admission> check_admission(Unit& unit, const CheckAdmission& request, Context& at) {
-  const auto key = quota_key(request.quota_policy_id, at);
+Result<Admission> apply(Unit& unit, const CheckAdmission& request, Context& at) {
+  const auto key = quota_key(request.quota_policy_id, at.partitions);
   if (!find_policy(unit, key)) return std::unexpected(no_such_quota_policy(request.quota_policy_id));
   auto admission = look(unit, key, request.execution_id, at);
   if (admission.outcome == AdmissionOutcome::rate_exceeded) {
@@ -356,15 +356,15 @@ Result<Admission> check_admission(Unit& unit, const CheckAdmission& request, Con
   return admission;
 }
 
-Result<AdmissionReleased> release_admission(Unit& unit, const ReleaseAdmission& request, Context& at) {
-  const auto key = quota_key(request.quota_policy_id, at);
+Result<AdmissionReleased> apply(Unit& unit, const ReleaseAdmission& request, Context& at) {
+  const auto key = quota_key(request.quota_policy_id, at.partitions);
   if (!find_policy(unit, key)) return std::unexpected(no_such_quota_policy(request.quota_policy_id));
   withdraw(unit, key, request.execution_id, at);
   return AdmissionReleased{};
 }
 
-Result<QuotaPolicyDeleted> delete_quota_policy(Unit& unit, const DeleteQuotaPolicy& request, Context& at) {
-  const auto key = quota_key(request.quota_policy_id, at);
+Result<QuotaPolicyDeleted> apply(Unit& unit, const DeleteQuotaPolicy& request, Context& at) {
+  const auto key = quota_key(request.quota_policy_id, at.partitions);
   const auto* found = find_policy(unit, key);
   // Policies of a lane's keys are the engine's own.
   if (!found || !found->lane_id.empty())
@@ -427,5 +427,10 @@ Rule run_due(Unit& unit, const QuotaPolicyKey& key, Context& at) {
   if (unit.find<QuotaPolicy>(key)) set_clock(unit.edit<QuotaPolicy>(key));
   return rule;
 }
+
+FLOWFABRIC_OPERATION(CreateQuotaPolicy)
+FLOWFABRIC_OPERATION(CheckAdmission)
+FLOWFABRIC_OPERATION(ReleaseAdmission)
+FLOWFABRIC_OPERATION(DeleteQuotaPolicy)
 
 }  // namespace flowfabric::core

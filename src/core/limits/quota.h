@@ -5,15 +5,14 @@
 #pragma once
 
 #include "core/context.h"
-#include "core/lifecycle/expiry.h"
 #include "core/unit.h"
 
 namespace flowfabric::core {
 
-Result<QuotaCreation> create_quota_policy(Unit& unit, const CreateQuotaPolicy& request, Context& at);
-Result<QuotaPolicyDeleted> delete_quota_policy(Unit& unit, const DeleteQuotaPolicy& request, Context& at);
-Result<Admission> check_admission(Unit& unit, const CheckAdmission& request, Context& at);
-Result<AdmissionReleased> release_admission(Unit& unit, const ReleaseAdmission& request, Context& at);
+Result<QuotaCreation> apply(Unit& unit, const CreateQuotaPolicy& request, Context& at);
+Result<QuotaPolicyDeleted> apply(Unit& unit, const DeleteQuotaPolicy& request, Context& at);
+Result<Admission> apply(Unit& unit, const CheckAdmission& request, Context& at);
+Result<AdmissionReleased> apply(Unit& unit, const ReleaseAdmission& request, Context& at);
 QuotaStatus view(const QuotaPolicy& policy);
 // With a colon, for texts that say something of it.
 std::string name_of(const QuotaPolicy& policy);

@@ -9,8 +9,8 @@
 
 namespace flowfabric::core {
 
-Result<LaneStatus> register_lane(Unit& unit, const RegisterLane& request, Context& at);
-Result<LaneStatus> set_lane_state(Unit& unit, const SetLaneState& request, Context& at);
+Result<LaneStatus> apply(Unit& unit, const RegisterLane& request, Context& at);
+Result<LaneStatus> apply(Unit& unit, const SetLaneState& request, Context& at);
 
 // Registers the lane if it is new.
 const Lane& ensure_lane(Unit& unit, const std::string& lane_id, const std::string& registered_by,
@@ -18,5 +18,10 @@ const Lane& ensure_lane(Unit& unit, const std::string& lane_id, const std::strin
 bool hands_out(LaneState state);
 bool hands_out(Unit& unit, const std::string& lane_id);
 bool takes_in(LaneState state);
+
+// How `fair_by` of a lane names a tag.
+inline constexpr std::string_view kFairByTag = "tag:";
+// The key of an execution in a lane that shares fairly (core/limits/fairness.h).
+std::optional<std::string> fair_key(const Lane& lane, const Execution& execution);
 
 }  // namespace flowfabric::core

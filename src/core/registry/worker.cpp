@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/lifecycle/block.h"
-#include "core/registry/dead_worker.h"
+#include "core/operation.h"
+#include "core/registry/unblock.h"
 #include "model/text.h"
 
 namespace flowfabric::core {
@@ -70,13 +70,31 @@ std::vector<std::string> sorted(std::vector<std::string> names) {
   return names;
 }
 
+// Writes down that the leases of the worker are to be offered again (core/lifecycle/dead_worker.h).
+void forsake_leases(Unit& unit, const WorkerKey& worker, const Context& at) {
+  const DeadWorker dead{.namespace_ = worker.namespace_,
+                        .worker_instance_id = worker.worker_instance_id,
+                        .died_at_ms = at.now_ms,
+                        .looked_up_to = "",
+                        .next_due_at_ms = at.now_ms};
+  if (unit.find<DeadWorker>(dead.key()))
+    unit.edit<DeadWorker>(dead.key()) = dead;
+  else
+    unit.insert(dead);
+}
+
 }  // namespace
+
+bool works_for(Unit& unit, const WorkerKey& worker, const std::string& name_space) {
+  if (worker.namespace_ == name_space) return true;
+  return worker.namespace_.empty() && !unit.find<Worker>({name_space, worker.worker_instance_id});
+}
 
 bool is_alive(const Worker& worker, const Context& at) {
   return expiry(worker) > at.now_ms;
 }
 
-Result<WorkerRegistration> register_worker(Unit& unit, const RegisterWorker& request, Context& at) {
+Result<WorkerRegistration> apply(Unit& unit, const RegisterWorker& request, Context& at) {
   if (auto ok = check_registration(request); !ok) return std::unexpected(ok.error());
   const auto capabilities = normalize_capabilities("worker", request.capabilities);
   if (!capabilities) return std::unexpected(capabilities.error());
@@ -107,7 +125,7 @@ Result<WorkerRegistration> register_worker(Unit& unit, const RegisterWorker& req
   return answer;
 }
 
-Result<Heartbeat> heartbeat(Unit& unit, const HeartbeatWorker& request, Context& at) {
+Result<Heartbeat> apply(Unit& unit, const HeartbeatWorker& request, Context& at) {
   if (auto ok = check_identity(request.namespace_, request.worker_instance_id); !ok) {
     return std::unexpected(ok.error());
   }
@@ -122,7 +140,7 @@ Result<Heartbeat> heartbeat(Unit& unit, const HeartbeatWorker& request, Context&
   return Heartbeat{expiry(worker)};
 }
 
-Result<MarkedDead> mark_worker_dead(Unit& unit, const MarkWorkerDead& request, Context& at) {
+Result<MarkedDead> apply(Unit& unit, const MarkWorkerDead& request, Context& at) {
   if (auto ok = check_identity(request.namespace_, request.worker_instance_id); !ok) {
     return std::unexpected(ok.error());
   }
@@ -150,5 +168,23 @@ Rule run_due(Unit& unit, const WorkerKey& key, Context& at) {
   unit.erase<Worker>(key);
   return Rule::worker_registry_ttl_sweep;
 }
+
+namespace {
+
+void want(Unit& unit, const RegisterWorker& request, const PartitionCounts&) {
+  unit.want<Worker>({request.namespace_, request.worker_instance_id});
+  for (const auto& lane : request.lanes) unit.want_routes(lane);
+}
+
+void want(Unit& unit, const MarkWorkerDead& request, const PartitionCounts&) {
+  unit.want_lock<Worker>({request.namespace_, request.worker_instance_id});
+  unit.want<DeadWorker>({request.namespace_, request.worker_instance_id});
+}
+
+}  // namespace
+
+FLOWFABRIC_OPERATION(RegisterWorker, .want = want)
+FLOWFABRIC_OPERATION(HeartbeatWorker)
+FLOWFABRIC_OPERATION(MarkWorkerDead, .want = want)
 
 }  // namespace flowfabric::core

@@ -2,16 +2,18 @@
 #pragma once
 
 #include "core/context.h"
-#include "core/lifecycle/expiry.h"
 #include "core/unit.h"
 
 namespace flowfabric::core {
 
-Result<WorkerRegistration> register_worker(Unit& unit, const RegisterWorker& request, Context& at);
-Result<Heartbeat> heartbeat(Unit& unit, const HeartbeatWorker& request, Context& at);
-Result<MarkedDead> mark_worker_dead(Unit& unit, const MarkWorkerDead& request, Context& at);
+Result<WorkerRegistration> apply(Unit& unit, const RegisterWorker& request, Context& at);
+Result<Heartbeat> apply(Unit& unit, const HeartbeatWorker& request, Context& at);
+Result<MarkedDead> apply(Unit& unit, const MarkWorkerDead& request, Context& at);
 
 bool is_alive(const Worker& worker, const Context& at);
+// Whether leases on executions of the namespace are this worker's: a worker without a namespace works for all
+// of them, but for those where an instance of the same name is registered.
+bool works_for(Unit& unit, const WorkerKey& worker, const std::string& name_space);
 // Removes a worker that was not heard of in its time.
 Rule run_due(Unit& unit, const WorkerKey& key, Context& at);
 

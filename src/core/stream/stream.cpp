@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/execution/lease.h"
 #include "core/flow/dependency.h"
-#include "core/lifecycle/lease.h"
+#include "core/lifecycle/expiry.h"
+#include "core/operation.h"
 #include "core/suspension/suspension.h"
 #include "core/transition.h"
 #include "model/merge_patch.h"
@@ -176,16 +178,7 @@ StreamKey stream_key(const ExecutionId& id, std::uint32_t attempt_index) {
   return {id.partition, id.uuid, attempt_index};
 }
 
-void want_for(Unit& unit, const AppendFrame& request) {
-  unit.want<Execution>(request.execution_id);
-  unit.want<ExecutionSpec>(request.execution_id);
-  if (!request.attempt_index) return;
-  const auto key = stream_key(request.execution_id, *request.attempt_index);
-  unit.want<Stream>(key);
-  if (request.mode == FrameMode::summary) unit.want<StreamSummary>(key);
-}
-
-Result<FrameAppended> append_frame(Unit& unit, const AppendFrame& request, Context& at) {
+Result<FrameAppended> apply(Unit& unit, const AppendFrame& request, Context& at) {
   if (auto ok = check_right_to_append(unit, request, at); !ok) return std::unexpected(ok.error());
   if (auto ok = check_frame(request); !ok) return std::unexpected(ok.error());
   const auto key =
@@ -288,5 +281,24 @@ Rule run_due(Unit& unit, const StreamKey& key, Context& at) {
   forget_frames(unit, stream);
   return Rule::ttl_sweep;
 }
+
+namespace {
+
+void want(Unit& unit, const AppendFrame& request, const PartitionCounts&) {
+  unit.want<Execution>(request.execution_id);
+  unit.want<ExecutionSpec>(request.execution_id);
+  if (!request.attempt_index) return;
+  const auto key = stream_key(request.execution_id, *request.attempt_index);
+  unit.want<Stream>(key);
+  if (request.mode == FrameMode::summary) unit.want<StreamSummary>(key);
+}
+
+std::size_t weight(const AppendFrame& request) {
+  return sizeof(request) + request.payload.size();
+}
+
+}  // namespace
+
+FLOWFABRIC_OPERATION(AppendFrame, .want = want, .weight = weight)
 
 }  // namespace flowfabric::core

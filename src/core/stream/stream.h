@@ -2,15 +2,13 @@
 #pragma once
 
 #include "core/context.h"
-#include "core/lifecycle/expiry.h"
 #include "core/unit.h"
 
 namespace flowfabric::core {
 
 StreamKey stream_key(const ExecutionId& id, std::uint32_t attempt_index);
 
-Result<FrameAppended> append_frame(Unit& unit, const AppendFrame& request, Context& at);
-void want_for(Unit& unit, const AppendFrame& request);
+Result<FrameAppended> apply(Unit& unit, const AppendFrame& request, Context& at);
 
 // Its frames are gone, whether somebody has removed them or not.
 bool has_expired(const Stream& stream, std::int64_t now_ms);

@@ -1,5 +1,6 @@
 #include "core/suspension/keystore.h"
 
+#include "core/operation.h"
 #include "model/waitpoint_token.h"
 
 namespace flowfabric::core {
@@ -73,7 +74,7 @@ SecretAtOpen install_secret(Unit& unit, const std::string& secret, SecretFrom wh
   return SecretAtOpen::installed;
 }
 
-Result<SecretSeeded> seed_secret(Unit& unit, const SeedWaitpointSecret& request, Context& at) {
+Result<SecretSeeded> apply(Unit& unit, const SeedWaitpointSecret& request, Context& at) {
   if (!is_kid(request.kid)) {
     return fail_with(ErrorCode::invalid_kid, "",
                      "A kid is 1 to 128 visible ASCII characters without a colon.");
@@ -94,7 +95,7 @@ Result<SecretSeeded> seed_secret(Unit& unit, const SeedWaitpointSecret& request,
   return SecretSeeded{request.kid, std::nullopt};
 }
 
-Result<SecretRotated> rotate_secret(Unit& unit, const RotateWaitpointSecret& request, Context& at) {
+Result<SecretRotated> apply(Unit& unit, const RotateWaitpointSecret& request, Context& at) {
   if (!is_kid(request.new_kid)) {
     return fail_with(ErrorCode::invalid_kid, "",
                      "A kid is 1 to 128 visible ASCII characters without a colon.");
@@ -157,5 +158,16 @@ Result<void> verify(Unit& unit, const WaitpointRecordKey& key, const std::string
   if (is_accepted(*secret, at.now_ms)) return {};
   return fail_with(ErrorCode::token_expired, kid, "The secret behind this token was replaced too long ago.");
 }
+
+namespace {
+
+void want(Unit& unit, const SeedWaitpointSecret&, const PartitionCounts&) {
+  unit.want<Keystore>({});
+}
+
+}  // namespace
+
+FLOWFABRIC_OPERATION(SeedWaitpointSecret, .want = want)
+FLOWFABRIC_OPERATION(RotateWaitpointSecret)
 
 }  // namespace flowfabric::core

@@ -17,8 +17,8 @@ enum class SecretAtOpen {
 };
 SecretAtOpen install_secret(Unit& unit, const std::string& secret, SecretFrom whom, Context& at);
 
-Result<SecretSeeded> seed_secret(Unit& unit, const SeedWaitpointSecret& request, Context& at);
-Result<SecretRotated> rotate_secret(Unit& unit, const RotateWaitpointSecret& request, Context& at);
+Result<SecretSeeded> apply(Unit& unit, const SeedWaitpointSecret& request, Context& at);
+Result<SecretRotated> apply(Unit& unit, const RotateWaitpointSecret& request, Context& at);
 
 // Tokens of this one are still accepted.
 bool is_accepted(const HmacKey& key, std::int64_t now_ms);

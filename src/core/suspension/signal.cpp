@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "core/lifecycle/lease.h"
+#include "core/execution/lease.h"
+#include "core/operation.h"
 #include "core/suspension/keystore.h"
 #include "core/suspension/suspension.h"
 #include "core/suspension/waitpoint.h"
@@ -225,23 +226,7 @@ void stamp_refused_token(Unit& unit, const ExecutionId& id, const Context& at) {
 
 }  // namespace
 
-void want_for(Unit& unit, const DeliverSignal& request) {
-  const auto& id = request.execution_id;
-  unit.want<Execution>(id);
-  unit.want<ExecutionSpec>(id);
-  unit.want<Suspension>(suspension_key(id));
-  unit.want<Waitpoint>(waitpoint_key(id, request.waitpoint_id));
-  unit.want<Keystore>({});
-  if (const auto parts = split_token(request.waitpoint_token)) {
-    unit.want<HmacKey>({std::string(parts->kid)});
-  }
-  const bool is_key = check_text("idempotency_key", request.idempotency_key, kMaxKeyBytes).has_value();
-  if (is_key && looks_for_duplicates(request)) {
-    unit.want<SignalDedup>(dedup_key(request, Sender::token_holder));
-  }
-}
-
-Result<SignalDelivered> deliver_signal(Unit& unit, const DeliverSignal& request, Context& at) {
+Result<SignalDelivered> apply(Unit& unit, const DeliverSignal& request, Context& at) {
   const auto& id = request.execution_id;
   if (!unit.find<Execution>(id)) return std::unexpected(not_found(id));
   const auto verified = verify(unit, waitpoint_key(id, request.waitpoint_id), request.waitpoint_token, at);
@@ -252,7 +237,7 @@ Result<SignalDelivered> deliver_signal(Unit& unit, const DeliverSignal& request,
   return accept(unit, request, Sender::token_holder, at);
 }
 
-Result<SignalDelivered> deliver_approval(Unit& unit, const DeliverApprovalSignal& request, Context& at) {
+Result<SignalDelivered> apply(Unit& unit, const DeliverApprovalSignal& request, Context& at) {
   const auto& id = request.execution_id;
   const auto* execution = unit.find<Execution>(id);
   if (!execution) return std::unexpected(not_found(id));
@@ -300,7 +285,7 @@ void append_timeout_signal(Unit& unit, const ExecutionId& id, Context& at) {
   append_signal_event(unit, unit.require<Execution>(id), signal, effect_on_feed(signal.observed_effect), at);
 }
 
-bool replay_buffered(Unit& unit, const WaitpointRecordKey& key, SuspensionDetails& details) {
+bool count_early_signals(Unit& unit, const WaitpointRecordKey& key, SuspensionDetails& details) {
   auto& waitpoint = unit.edit<Waitpoint>(key);
   const auto signals = signal_keys(waitpoint.owner(), waitpoint.buffered_signals);
   unit.fetch<Signal>(signals);
@@ -327,5 +312,32 @@ ResumeSignal view(const Signal& signal, const Waitpoint* waitpoint) {
           .payload_encoding = signal.payload_encoding,
           .payload = signal.has_payload ? std::optional(signal.payload.data) : std::nullopt};
 }
+
+namespace {
+
+void want(Unit& unit, const DeliverSignal& request, const PartitionCounts&) {
+  const auto& id = request.execution_id;
+  unit.want<Execution>(id);
+  unit.want<ExecutionSpec>(id);
+  unit.want<Suspension>(suspension_key(id));
+  unit.want<Waitpoint>(waitpoint_key(id, request.waitpoint_id));
+  unit.want<Keystore>({});
+  if (const auto parts = split_token(request.waitpoint_token)) {
+    unit.want<HmacKey>({std::string(parts->kid)});
+  }
+  const bool is_key = check_text("idempotency_key", request.idempotency_key, kMaxKeyBytes).has_value();
+  if (is_key && looks_for_duplicates(request)) {
+    unit.want<SignalDedup>(dedup_key(request, Sender::token_holder));
+  }
+}
+
+std::size_t weight(const DeliverSignal& request) {
+  return sizeof(request) + request.payload.value_or("").size();
+}
+
+}  // namespace
+
+FLOWFABRIC_OPERATION(DeliverSignal, .want = want, .weight = weight)
+FLOWFABRIC_OPERATION(DeliverApprovalSignal)
 
 }  // namespace flowfabric::core

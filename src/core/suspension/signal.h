@@ -6,17 +6,15 @@
 
 namespace flowfabric::core {
 
-Result<SignalDelivered> deliver_signal(Unit& unit, const DeliverSignal& request, Context& at);
-// Names what that will need.
-void want_for(Unit& unit, const DeliverSignal& request);
-Result<SignalDelivered> deliver_approval(Unit& unit, const DeliverApprovalSignal& request, Context& at);
+Result<SignalDelivered> apply(Unit& unit, const DeliverSignal& request, Context& at);
+Result<SignalDelivered> apply(Unit& unit, const DeliverApprovalSignal& request, Context& at);
 
 // The signal that tells a resumed worker that time ran out.
 void append_timeout_signal(Unit& unit, const ExecutionId& id, Context& at);
 
-// Evaluates what came to a waitpoint before its suspension. True: it is enough, and nothing is to be
-// suspended.
-bool replay_buffered(Unit& unit, const WaitpointRecordKey& key, SuspensionDetails& details);
+// Evaluates the signals that reached a waitpoint before its suspension. True: they satisfy the condition, and
+// nothing is to be suspended.
+bool count_early_signals(Unit& unit, const WaitpointRecordKey& key, SuspensionDetails& details);
 
 // `waitpoint` may be null: then its key is not known.
 ResumeSignal view(const Signal& signal, const Waitpoint* waitpoint);

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "core/lifecycle/lease.h"
-#include "core/lifecycle/report.h"
+#include "core/execution/lease.h"
+#include "core/execution/report.h"
+#include "core/operation.h"
 #include "core/suspension/signal.h"
 #include "core/suspension/suspension.h"
 #include "core/suspension/waitpoint.h"
@@ -291,32 +292,13 @@ void begin_next(Unit& unit, Suspension& row, SuspensionDetails details) {
 
 }  // namespace
 
-void want_for(Unit& unit, const SuspendExecution& request) {
-  const auto& id = request.execution_id;
-  unit.want<Execution>(id);
-  unit.want<ExecutionSpec>(id);
-  unit.want<Suspension>(suspension_key(id));
-  unit.want<Keystore>({});
-  for (const auto& binding : request.waitpoints) {
-    if (!binding.waitpoint_id) continue;
-    if (binding.use_pending)
-      unit.want<Waitpoint>(waitpoint_key(id, *binding.waitpoint_id));
-    else
-      unit.want_answer(WaitpointsNamed{*binding.waitpoint_id});
-  }
-  if (!request.idempotency_key.empty() &&
-      check_text("idempotency_key", request.idempotency_key, kMaxKeyBytes)) {
-    unit.want<SuspendDedup>({id.partition, id.uuid, request.idempotency_key});
-  }
-}
-
 Result<void> check_arguments(const SuspendExecution& request, std::int64_t now_ms) {
   // The condition comes first: it must not be larger than it may be when the others walk through it.
   if (auto ok = check(request.resume_condition); !ok) return ok;
   return check_request(request, wait_of(request), now_ms);
 }
 
-Result<Suspended> suspend(Unit& unit, const SuspendExecution& request, Context& at) {
+Result<Suspended> apply(Unit& unit, const SuspendExecution& request, Context& at) {
   const auto& id = request.execution_id;
   if (auto ok = check_arguments(request, at.now_ms); !ok) return std::unexpected(ok.error());
   const auto [bindings, condition] = wait_of(request);
@@ -358,7 +340,7 @@ Result<Suspended> suspend(Unit& unit, const SuspendExecution& request, Context& 
       .continuation_metadata_pointer = request.continuation_metadata_pointer};
   if (auto ok = bind(unit, **held, bindings, details, at); !ok) return std::unexpected(ok.error());
   const auto primary = waitpoints_of(id, details).front();
-  const bool satisfied = bindings.front().use_pending && replay_buffered(unit, primary, details);
+  const bool satisfied = bindings.front().use_pending && count_early_signals(unit, primary, details);
   if (satisfied && request.strict) return satisfied_before();
   if (satisfied) {
     auto& waitpoint = unit.edit<Waitpoint>(primary);
@@ -385,5 +367,30 @@ Result<Suspended> suspend(Unit& unit, const SuspendExecution& request, Context& 
   }
   return answer_of(unit, id, row.details, satisfied);
 }
+
+namespace {
+
+void want(Unit& unit, const SuspendExecution& request, const PartitionCounts&) {
+  const auto& id = request.execution_id;
+  unit.want<Execution>(id);
+  unit.want<ExecutionSpec>(id);
+  unit.want<Suspension>(suspension_key(id));
+  unit.want<Keystore>({});
+  for (const auto& binding : request.waitpoints) {
+    if (!binding.waitpoint_id) continue;
+    if (binding.use_pending)
+      unit.want<Waitpoint>(waitpoint_key(id, *binding.waitpoint_id));
+    else
+      unit.want_answer(WaitpointsNamed{*binding.waitpoint_id});
+  }
+  if (!request.idempotency_key.empty() &&
+      check_text("idempotency_key", request.idempotency_key, kMaxKeyBytes)) {
+    unit.want<SuspendDedup>({id.partition, id.uuid, request.idempotency_key});
+  }
+}
+
+}  // namespace
+
+FLOWFABRIC_OPERATION(SuspendExecution, .want = want)
 
 }  // namespace flowfabric::core

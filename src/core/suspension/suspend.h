@@ -8,8 +8,6 @@ namespace flowfabric::core {
 
 // What can be said against a request without knowing its execution.
 Result<void> check_arguments(const SuspendExecution& request, std::int64_t now_ms);
-Result<Suspended> suspend(Unit& unit, const SuspendExecution& request, Context& at);
-// Names what that will need.
-void want_for(Unit& unit, const SuspendExecution& request);
+Result<Suspended> apply(Unit& unit, const SuspendExecution& request, Context& at);
 
 }  // namespace flowfabric::core

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "core/lifecycle/lease.h"
+#include "core/execution/lease.h"
+#include "core/operation.h"
 #include "core/suspension/signal.h"
 #include "core/transition.h"
 #include "model/text.h"
@@ -242,7 +243,7 @@ void fetch_suspensions(Unit& unit, const std::vector<ExecutionId>& ids) {
   unit.fetch<Waitpoint>(waitpoints);
 }
 
-Result<Resumed> resume_by_operator(Unit& unit, const ResumeExecution& request, Context& at) {
+Result<Resumed> apply(Unit& unit, const ResumeExecution& request, Context& at) {
   if (request.resume_delay_ms < 0) {
     return fail_with(ErrorCode::invalid_input, "resume_delay_ms: negative",
                      "Give a number of milliseconds, or none.");
@@ -302,5 +303,7 @@ Rule run_due(Unit& unit, const SuspensionKey& key, Context& at) {
   }
   return Rule::suspension_timeout;
 }
+
+FLOWFABRIC_OPERATION(ResumeExecution)
 
 }  // namespace flowfabric::core

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "core/context.h"
-#include "core/lifecycle/expiry.h"
 #include "core/suspension/resume_condition.h"
 #include "core/unit.h"
 
@@ -54,7 +53,7 @@ void close_with_execution(Unit& unit, const Execution& execution, const std::str
 // What that will need, for several executions at once.
 void fetch_suspensions(Unit& unit, const std::vector<ExecutionId>& ids);
 
-Result<Resumed> resume_by_operator(Unit& unit, const ResumeExecution& request, Context& at);
+Result<Resumed> apply(Unit& unit, const ResumeExecution& request, Context& at);
 
 Rule run_due(Unit& unit, const SuspensionKey& key, Context& at);
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "core/lifecycle/lease.h"
+#include "core/execution/lease.h"
+#include "core/operation.h"
 #include "core/suspension/keystore.h"
 #include "core/suspension/resume_condition.h"
 #include "core/suspension/suspension.h"
@@ -139,7 +140,7 @@ Result<void> bind(Unit& unit, const Execution& execution, const std::vector<Wait
   return check(details.resume_condition);
 }
 
-Result<TokenedWaitpoint> create_waitpoint(Unit& unit, const CreateWaitpoint& request, Context& at) {
+Result<TokenedWaitpoint> apply(Unit& unit, const CreateWaitpoint& request, Context& at) {
   const auto& id = request.execution_id;
   if (request.waitpoint_key.size() > kMaxWaitpointKeyLength) {
     return refuse("waitpoint_key: longer than 256 bytes", "Use a shorter key.");
@@ -161,7 +162,7 @@ Result<TokenedWaitpoint> create_waitpoint(Unit& unit, const CreateWaitpoint& req
   return TokenedWaitpoint{made.waitpoint_id, made.waitpoint_key, made.token};
 }
 
-Result<WaitpointClosed> close_waitpoint(Unit& unit, const CloseWaitpoint& request, Context& at) {
+Result<WaitpointClosed> apply(Unit& unit, const CloseWaitpoint& request, Context& at) {
   if (auto ok = check_text("reason", request.reason, kMaxKeyBytes); !ok) return std::unexpected(ok.error());
   if (!unit.find<Execution>(request.execution_id)) return std::unexpected(not_found(request.execution_id));
   const auto key = waitpoint_key(request.execution_id, request.waitpoint_id);
@@ -191,5 +192,8 @@ Rule run_due(Unit& unit, const WaitpointRecordKey& key, Context& at) {
   close(unit.edit<Waitpoint>(key), "never_committed", at);
   return Rule::pending_wp_expiry;
 }
+
+FLOWFABRIC_OPERATION(CreateWaitpoint)
+FLOWFABRIC_OPERATION(CloseWaitpoint)
 
 }  // namespace flowfabric::core

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "core/context.h"
-#include "core/lifecycle/expiry.h"
 #include "core/unit.h"
 
 namespace flowfabric::core {
@@ -19,8 +18,8 @@ Result<const Execution*> check_holder(Unit& unit, const ExecutionId& id, const L
 Result<void> bind(Unit& unit, const Execution& execution, const std::vector<WaitpointBinding>& bindings,
                   SuspensionDetails& details, Context& at);
 
-Result<TokenedWaitpoint> create_waitpoint(Unit& unit, const CreateWaitpoint& request, Context& at);
-Result<WaitpointClosed> close_waitpoint(Unit& unit, const CloseWaitpoint& request, Context& at);
+Result<TokenedWaitpoint> apply(Unit& unit, const CreateWaitpoint& request, Context& at);
+Result<WaitpointClosed> apply(Unit& unit, const CloseWaitpoint& request, Context& at);
 
 // It is pending, and nobody was suspended on it in time: it takes no signals, whether it is closed yet or
 // not.

@@ -1,7 +1,7 @@
 #include "core/views/read.h"
 
 #include "core/flow/cancel_flow.h"
-#include "core/lifecycle/offer.h"
+#include "core/offer.h"
 #include "core/registry/lane.h"
 #include "core/transition.h"
 

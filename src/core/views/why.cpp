@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "core/execution/lease.h"
 #include "core/flow/cancel_flow.h"
-#include "core/lifecycle/lease.h"
-#include "core/lifecycle/offer.h"
+#include "core/keys.h"
 #include "core/limits/admission.h"
 #include "core/limits/attachment.h"
+#include "core/offer.h"
 #include "core/registry/lane.h"
 #include "core/registry/worker.h"
 #include "core/suspension/suspension.h"
@@ -173,7 +174,7 @@ class Explanation {
     if (!kind || std::ranges::count(found_.reasons, *kind, &WaitingReason::waiting_for) > 0) return;
     std::optional<std::int64_t> until;
     if (execution_.blocked_on && kind == WaitingFor::budget) {
-      const auto* budget = unit_.find<Budget>(budget_key({*execution_.blocked_on}, at_));
+      const auto* budget = unit_.find<Budget>(budget_key({*execution_.blocked_on}, at_.partitions));
       if (budget) until = budget->next_reset_at_ms;
     }
     add(*kind, execution_.blocked_on ? execution_.blocked_on->to_string() : "", execution_.blocking_detail,

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "core/views/scanner_filter.h"
+#include "core/scanner_filter.h"
 #include "store/first_positions.h"
 #include "store/memory/database.h"
 

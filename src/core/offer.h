@@ -27,4 +27,7 @@ struct WorkerScope {
 };
 bool serves(const WorkerScope& worker, const Route& route);
 
+// Names the records that taking an offer will need: what was submitted, its flow and its limits.
+void want_for_taking(Unit& unit, const Execution& execution, const PartitionCounts& partitions);
+
 }  // namespace flowfabric::core

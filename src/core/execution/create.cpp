@@ -1,9 +1,9 @@
-#include "core/lifecycle/create.h"
+#include "core/execution/create.h"
 
 #include <algorithm>
 
-#include "core/lifecycle/tags.h"
-#include "core/limits/fairness.h"
+#include "core/execution/tags.h"
+#include "core/operation.h"
 #include "core/registry/lane.h"
 #include "core/registry/registration.h"
 #include "core/transition.h"
@@ -90,17 +90,6 @@ Result<void> check_create(const CreateExecution& request, const Context& at) {
   return {};
 }
 
-void want_for(Unit& unit, const CreateExecution& request) {
-  unit.want<Execution>(*request.execution_id);
-  if (const auto required = required_capabilities(request.policy)) {
-    want_registered(unit, request.lane_id, request.namespace_, *required, request.execution_kind);
-  }
-  unit.want<Lane>({request.lane_id});
-  if (!request.idempotency_key.empty()) {
-    unit.want<CreateDedup>({request.namespace_, request.idempotency_key});
-  }
-}
-
 Result<PublicState> create_new(Unit& unit, const CreateExecution& request,
                                const std::optional<Membership>& member, Context& at) {
   const auto& lane = ensure_lane(unit, request.lane_id, "create_execution", at);
@@ -161,7 +150,7 @@ Result<PublicState> create_new(Unit& unit, const CreateExecution& request,
   return state;
 }
 
-Result<Creation> create(Unit& unit, const CreateExecution& request, Context& at) {
+Result<Creation> apply(Unit& unit, const CreateExecution& request, Context& at) {
   if (auto ok = check_create(request, at); !ok) return std::unexpected(ok.error());
   ensure_lane(unit, request.lane_id, "create_execution", at);
   if (auto duplicate = find_duplicate(unit, request, at)) return *duplicate;
@@ -170,5 +159,43 @@ Result<Creation> create(Unit& unit, const CreateExecution& request, Context& at)
   remember_key(unit, request, at);
   return Creation{.execution_id = *request.execution_id, .duplicate = false, .public_state = *state};
 }
+
+namespace {
+
+void want(Unit& unit, const CreateExecution& request, const PartitionCounts&) {
+  unit.want<Execution>(*request.execution_id);
+  if (const auto required = required_capabilities(request.policy)) {
+    want_registered(unit, request.lane_id, request.namespace_, *required, request.execution_kind);
+  }
+  unit.want<Lane>({request.lane_id});
+  if (!request.idempotency_key.empty()) {
+    unit.want<CreateDedup>({request.namespace_, request.idempotency_key});
+  }
+}
+
+bool take_id(CreateExecution& request, const Uuid& minted, const PartitionCounts& partitions) {
+  if (request.execution_id) return false;
+  request.execution_id = ExecutionId{partition_of_lane(request.lane_id, partitions.flow), minted};
+  return true;
+}
+
+void expect_absent(Unit& unit, const CreateExecution& request, const PartitionCounts&) {
+  unit.put<Execution>(*request.execution_id, nullptr);
+}
+
+std::size_t affinity(const CreateExecution& request) {
+  // Of several with the same key, the first is to be the one that counts.
+  if (!request.idempotency_key.empty()) return std::hash<std::string>{}(request.idempotency_key);
+  return affinity_of(*request.execution_id);
+}
+
+std::size_t weight(const CreateExecution& request) {
+  return sizeof(request) + request.input.size();
+}
+
+}  // namespace
+
+FLOWFABRIC_OPERATION(CreateExecution, .want = want, .take_id = take_id, .expect_absent = expect_absent,
+                     .affinity = affinity, .weight = weight)
 
 }  // namespace flowfabric::core

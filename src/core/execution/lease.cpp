@@ -1,5 +1,6 @@
-#include "core/lifecycle/lease.h"
+#include "core/execution/lease.h"
 
+#include "core/operation.h"
 #include "core/transition.h"
 #include "model/text.h"
 
@@ -126,7 +127,7 @@ std::int64_t ttl_of(const Lease& lease) {
 
 }  // namespace
 
-Result<Renewal> renew(Unit& unit, const RenewLease& request, Context& at) {
+Result<Renewal> apply(Unit& unit, const RenewLease& request, Context& at) {
   if (auto ok = check_fence_shape(request.fence, Unfenced::never, ""); !ok) {
     return std::unexpected(ok.error());
   }
@@ -148,7 +149,7 @@ Result<Renewal> renew(Unit& unit, const RenewLease& request, Context& at) {
   return Renewal{*execution.lease.lease_expires_at_ms, execution.lease_epoch};
 }
 
-Result<ProgressUpdated> update_progress(Unit& unit, const UpdateProgress& request, Context& at) {
+Result<ProgressUpdated> apply(Unit& unit, const UpdateProgress& request, Context& at) {
   if (auto ok = check_fence_shape(request.fence, Unfenced::never, ""); !ok) {
     return std::unexpected(ok.error());
   }
@@ -167,7 +168,7 @@ Result<ProgressUpdated> update_progress(Unit& unit, const UpdateProgress& reques
   return ProgressUpdated{};
 }
 
-Result<Revocation> revoke(Unit& unit, const RevokeLease& request, Context& at) {
+Result<Revocation> apply(Unit& unit, const RevokeLease& request, Context& at) {
   if (auto ok = check_text("reason", request.reason); !ok) return std::unexpected(ok.error());
   if (!request.worker_instance_id.empty()) {
     if (auto ok = check_worker_name("worker_instance_id", request.worker_instance_id); !ok) {
@@ -202,5 +203,9 @@ Result<Revocation> revoke(Unit& unit, const RevokeLease& request, Context& at) {
                     .lease_id = *execution.lease.lease_id,
                     .lease_epoch = execution.lease_epoch};
 }
+
+FLOWFABRIC_OPERATION(RenewLease)
+FLOWFABRIC_OPERATION(UpdateProgress)
+FLOWFABRIC_OPERATION(RevokeLease)
 
 }  // namespace flowfabric::core

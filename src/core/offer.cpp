@@ -1,5 +1,7 @@
-#include "core/lifecycle/offer.h"
+#include "core/offer.h"
 
+#include "core/keys.h"
+#include "core/standing.h"
 #include "model/text.h"
 
 namespace flowfabric::core {
@@ -11,9 +13,7 @@ constexpr std::int64_t kAfterTheRest = std::int64_t{1} << 48;  // beyond any cre
 
 // Its grace, if there is one, is over.
 bool is_lost_and_may_be_reclaimed(const Execution& execution) {
-  const auto owner = execution.state.ownership_state;
-  return (owner == OwnershipState::lease_expired_reclaimable || owner == OwnershipState::lease_revoked) &&
-         execution.lease_reclaim_count < execution.max_reclaim_count && !execution.delay_until_ms;
+  return is_lost(execution) && !is_lost_for_good(execution) && !execution.delay_until_ms;
 }
 
 }  // namespace
@@ -43,6 +43,22 @@ std::vector<std::string> split_capabilities(const std::string& joined) {
 bool serves(const WorkerScope& worker, const Route& route) {
   if (worker.name_space && *worker.name_space != route.namespace_) return false;
   return covers(worker.capabilities, split_capabilities(route.required_capabilities));
+}
+
+void want_for_taking(Unit& unit, const Execution& execution, const PartitionCounts& partitions) {
+  const auto key = execution.key();
+  unit.want<ExecutionSpec>(key);
+  if (execution.flow_id) unit.want<Flow>({key.partition, *execution.flow_id});
+  for (const auto& id : split_ids<BudgetId>(execution.budget_ids)) {
+    unit.want<Budget>(budget_key(id, partitions));
+  }
+  if (const auto& id = execution.quota_policy_id) {
+    const auto policy = quota_key(*id, partitions);
+    unit.want<QuotaPolicy>(policy);
+    unit.want<QuotaAdmission>({policy.partition_key, *id, key.partition, key.uuid});
+  }
+  if (SuspensionId::parse(execution.attempt.attempt_suspension))
+    unit.want<Suspension>({key.partition, key.uuid});
 }
 
 }  // namespace flowfabric::core

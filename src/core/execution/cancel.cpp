@@ -1,7 +1,7 @@
-#include "core/lifecycle/cancel.h"
+#include "core/execution/cancel.h"
 
-#include "core/flow/dependency.h"
-#include "core/lifecycle/lease.h"
+#include "core/execution/lease.h"
+#include "core/operation.h"
 #include "core/transition.h"
 #include "model/text.h"
 
@@ -58,7 +58,7 @@ void stop(Unit& unit, Execution& execution, const std::string& reason, const std
   end_execution(unit, execution, TerminalOutcome::cancelled, at);
 }
 
-Result<Cancelled> cancel(Unit& unit, const CancelExecution& request, Context& at) {
+Result<Cancelled> apply(Unit& unit, const CancelExecution& request, Context& at) {
   if (auto ok = check_text("reason", request.reason, kAnyLength); !ok) return std::unexpected(ok.error());
   if (auto ok = check_text("source", request.source); !ok) return std::unexpected(ok.error());
   if (is_given(request.fence)) {
@@ -74,8 +74,10 @@ Result<Cancelled> cancel(Unit& unit, const CancelExecution& request, Context& at
   auto& execution = unit.edit<Execution>(request.execution_id);
   stop(unit, execution, truncate_utf8(request.reason, kMaxTextBytes),
        request.source.empty() ? request.execution_id.to_string() : request.source, at);
-  if (execution.flow_id) resolve_dependents(unit, request.execution_id, at);
+  follow_end(unit, execution, at);
   return Cancelled{request.execution_id};
 }
+
+FLOWFABRIC_OPERATION(CancelExecution, .want = want_ending)
 
 }  // namespace flowfabric::core

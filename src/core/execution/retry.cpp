@@ -1,4 +1,4 @@
-#include "core/lifecycle/retry.h"
+#include "core/execution/retry.h"
 
 #include <algorithm>
 #include <cmath>

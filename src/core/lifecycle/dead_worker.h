@@ -4,17 +4,9 @@
 #pragma once
 
 #include "core/context.h"
-#include "core/lifecycle/expiry.h"
 #include "core/unit.h"
 
 namespace flowfabric::core {
-
-// Whether leases on executions of the namespace are this worker's: a worker without a namespace works for all
-// of them, but for those where an instance of the same name is registered.
-bool works_for(Unit& unit, const WorkerKey& worker, const std::string& name_space);
-
-// Writes down that what the worker holds is to be offered again.
-void forsake_leases(Unit& unit, const WorkerKey& worker, const Context& at);
 
 // One step.
 Rule run_due(Unit& unit, const DeadWorkerKey& key, Context& at);

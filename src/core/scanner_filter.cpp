@@ -1,4 +1,4 @@
-#include "core/views/scanner_filter.h"
+#include "core/scanner_filter.h"
 
 namespace flowfabric::core {
 

@@ -1,7 +1,8 @@
-#include "core/lifecycle/report.h"
+#include "core/execution/report.h"
 
-#include "core/lifecycle/lease.h"
-#include "core/lifecycle/retry.h"
+#include "core/execution/lease.h"
+#include "core/execution/retry.h"
+#include "core/operation.h"
 #include "core/transition.h"
 #include "model/text.h"
 
@@ -28,7 +29,7 @@ Result<Execution*> begin_report(Unit& unit, const ExecutionId& id, const LeaseFe
 
 }  // namespace
 
-Result<Completed> complete(Unit& unit, const CompleteExecution& request, Context& at) {
+Result<Completed> apply(Unit& unit, const CompleteExecution& request, Context& at) {
   auto begun =
       begin_report(unit, request.execution_id, request.fence, request.source, LeaseEnd::complete, at);
   if (!begun) return std::unexpected(begun.error());
@@ -95,7 +96,7 @@ Failed fail_attempt(Unit& unit, Execution& execution, const AttemptFailure& fail
   return Failed{};
 }
 
-Result<Failed> fail(Unit& unit, const FailExecution& request, Context& at) {
+Result<Failed> apply(Unit& unit, const FailExecution& request, Context& at) {
   if (auto ok = check_text("reason", request.reason, kAnyLength); !ok) return std::unexpected(ok.error());
   if (auto ok = check_text("category", request.category, kAnyLength); !ok) return std::unexpected(ok.error());
   auto begun = begin_report(unit, request.execution_id, request.fence, request.source, LeaseEnd::fail, at);
@@ -113,7 +114,7 @@ Result<Failed> fail(Unit& unit, const FailExecution& request, Context& at) {
   return fail_attempt(unit, execution, failure, "failed_terminal", at);
 }
 
-Result<Delayed> delay(Unit& unit, const DelayExecution& request, Context& at) {
+Result<Delayed> apply(Unit& unit, const DelayExecution& request, Context& at) {
   if (request.delay_until < 0 || request.delay_ms.value_or(0) < 0) {
     return fail_with(ErrorCode::invalid_input, "delay_until or delay_ms: negative",
                      "Give a time in milliseconds since the Unix epoch, or how many milliseconds from now.");
@@ -138,7 +139,7 @@ Result<Delayed> delay(Unit& unit, const DelayExecution& request, Context& at) {
   return Delayed{until};
 }
 
-Result<WaitingForChildren> wait_for_children(Unit& unit, const WaitForChildren& request, Context& at) {
+Result<WaitingForChildren> apply(Unit& unit, const WaitForChildren& request, Context& at) {
   auto begun =
       begin_report(unit, request.execution_id, request.fence, request.source, LeaseEnd::wait_children, at);
   if (!begun) return std::unexpected(begun.error());
@@ -151,5 +152,18 @@ Result<WaitingForChildren> wait_for_children(Unit& unit, const WaitForChildren& 
   move_to(unit, execution, vectors::waiting(AttemptState::attempt_interrupted), detail, at);
   return WaitingForChildren{};
 }
+
+namespace {
+
+std::size_t weight(const CompleteExecution& request) {
+  return sizeof(request) + request.result.size();
+}
+
+}  // namespace
+
+FLOWFABRIC_OPERATION(CompleteExecution, .want = want_ending, .weight = weight)
+FLOWFABRIC_OPERATION(FailExecution, .want = want_ending)
+FLOWFABRIC_OPERATION(DelayExecution)
+FLOWFABRIC_OPERATION(WaitForChildren)
 
 }  // namespace flowfabric::core

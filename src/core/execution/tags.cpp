@@ -1,6 +1,7 @@
-#include "core/lifecycle/tags.h"
+#include "core/execution/tags.h"
 
-#include "core/lifecycle/lease.h"
+#include "core/execution/lease.h"
+#include "core/operation.h"
 #include "core/transition.h"
 #include "model/text.h"
 
@@ -79,7 +80,7 @@ Result<Tags> changed(Tags tags, const std::map<std::string, std::optional<std::s
   return tags;
 }
 
-Result<TagsSet> set_tags(Unit& unit, const SetTags& request, Context& at) {
+Result<TagsSet> apply(Unit& unit, const SetTags& request, Context& at) {
   if (auto ok = check_changes(request.tags); !ok) return std::unexpected(ok.error());
   const auto* found = unit.find<Execution>(request.execution_id);
   if (!found) return std::unexpected(not_found(request.execution_id));
@@ -90,9 +91,6 @@ Result<TagsSet> set_tags(Unit& unit, const SetTags& request, Context& at) {
   return TagsSet{static_cast<std::uint32_t>(request.tags.size()), execution.tags};
 }
 
-std::string instance_tag(const Tags& tags) {
-  const auto it = tags.find("cairn.instance_id");
-  return it == tags.end() ? std::string() : it->second;
-}
+FLOWFABRIC_OPERATION(SetTags)
 
 }  // namespace flowfabric::core

@@ -1,10 +1,11 @@
-#include "core/registry/dead_worker.h"
+#include "core/lifecycle/dead_worker.h"
 
 #include <set>
 
+#include "core/execution/lease.h"
 #include "core/index_rules.h"
-#include "core/lifecycle/lease.h"
 #include "core/limits/admission.h"
+#include "core/registry/worker.h"
 
 namespace flowfabric::core {
 
@@ -49,23 +50,6 @@ void fetch_for(Unit& unit, const DeadWorker& dead, const std::vector<ExecutionId
 }
 
 }  // namespace
-
-bool works_for(Unit& unit, const WorkerKey& worker, const std::string& name_space) {
-  if (worker.namespace_ == name_space) return true;
-  return worker.namespace_.empty() && !unit.find<Worker>({name_space, worker.worker_instance_id});
-}
-
-void forsake_leases(Unit& unit, const WorkerKey& worker, const Context& at) {
-  const DeadWorker dead{.namespace_ = worker.namespace_,
-                        .worker_instance_id = worker.worker_instance_id,
-                        .died_at_ms = at.now_ms,
-                        .looked_up_to = "",
-                        .next_due_at_ms = at.now_ms};
-  if (unit.find<DeadWorker>(dead.key()))
-    unit.edit<DeadWorker>(dead.key()) = dead;
-  else
-    unit.insert(dead);
-}
 
 LeasesOf next_page(const DeadWorker& dead) {
   return {.worker_instance_id = dead.worker_instance_id,

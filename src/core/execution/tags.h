@@ -12,7 +12,7 @@ Result<void> check_changes(const std::map<std::string, std::optional<std::string
 // The tags after the changes. Refused: more than there may be.
 Result<Tags> changed(Tags tags, const std::map<std::string, std::optional<std::string>>& changes);
 
-Result<TagsSet> set_tags(Unit& unit, const SetTags& request, Context& at);
+Result<TagsSet> apply(Unit& unit, const SetTags& request, Context& at);
 
 // The rows that listings find the execution by, one for each of its tags.
 std::vector<ExecutionTagKey> tag_rows(const Execution& execution);
@@ -20,8 +20,5 @@ void insert_tag_rows(Unit& unit, const Execution& execution);
 // The same for a new execution, which is an event.
 void attach_first_tags(Unit& unit, const Execution& execution, const Context& at);
 void erase_tag_rows(Unit& unit, const Execution& execution);
-
-// The one that events carry in a column of its own; empty: there is none.
-std::string instance_tag(const Tags& tags);
 
 }  // namespace flowfabric::core

@@ -42,9 +42,9 @@ void mark_lease_expired(Unit& unit, Execution& execution, const Context& at);
 void end_lease_of_dead(Unit& unit, Execution& execution, const Context& at);
 inline constexpr const char* kWorkerDead = "worker_dead";
 
-Result<Renewal> renew(Unit& unit, const RenewLease& request, Context& at);
+Result<Renewal> apply(Unit& unit, const RenewLease& request, Context& at);
 // Takes the lease away from its holder, who learns of it at the next call.
-Result<Revocation> revoke(Unit& unit, const RevokeLease& request, Context& at);
-Result<ProgressUpdated> update_progress(Unit& unit, const UpdateProgress& request, Context& at);
+Result<Revocation> apply(Unit& unit, const RevokeLease& request, Context& at);
+Result<ProgressUpdated> apply(Unit& unit, const UpdateProgress& request, Context& at);
 
 }  // namespace flowfabric::core

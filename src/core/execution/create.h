@@ -20,9 +20,6 @@ Result<PublicState> create_new(Unit& unit, const CreateExecution& request,
                                const std::optional<Membership>& member, Context& at);
 
 // The request must carry an execution id; the engine mints one for callers that give none.
-Result<Creation> create(Unit& unit, const CreateExecution& request, Context& at);
-
-// Names the records that `create` will look for.
-void want_for(Unit& unit, const CreateExecution& request);
+Result<Creation> apply(Unit& unit, const CreateExecution& request, Context& at);
 
 }  // namespace flowfabric::core

@@ -6,10 +6,10 @@
 
 namespace flowfabric::core {
 
-// It has not ended yet, and the caller may. What follows for its dependents is left to the caller.
+// It has not ended yet, and the caller may. `follow_end` is left to the caller.
 void stop(Unit& unit, Execution& execution, const std::string& reason, const std::string& by,
           const Context& at);
 
-Result<Cancelled> cancel(Unit& unit, const CancelExecution& request, Context& at);
+Result<Cancelled> apply(Unit& unit, const CancelExecution& request, Context& at);
 
 }  // namespace flowfabric::core

@@ -6,10 +6,10 @@
 
 namespace flowfabric::core {
 
-Result<Completed> complete(Unit& unit, const CompleteExecution& request, Context& at);
-Result<Failed> fail(Unit& unit, const FailExecution& request, Context& at);
-Result<WaitingForChildren> wait_for_children(Unit& unit, const WaitForChildren& request, Context& at);
-Result<Delayed> delay(Unit& unit, const DelayExecution& request, Context& at);
+Result<Completed> apply(Unit& unit, const CompleteExecution& request, Context& at);
+Result<Failed> apply(Unit& unit, const FailExecution& request, Context& at);
+Result<WaitingForChildren> apply(Unit& unit, const WaitForChildren& request, Context& at);
+Result<Delayed> apply(Unit& unit, const DelayExecution& request, Context& at);
 
 // Ends the attempt as failed and plans the next one, if the retry rule allows it. Absent: no retry, and
 // nothing was changed. `end` is kept as the answer to a repeated call, with the times filled in.

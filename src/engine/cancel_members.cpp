@@ -1,9 +1,10 @@
-#include "engine/flow_cancel.h"
+#include "engine/cancel_members.h"
 
 #include <algorithm>
 #include <latch>
 
 #include "core/flow/cancel_flow.h"
+#include "core/keys.h"
 #include "engine/random_seed.h"
 
 namespace flowfabric::engine {
@@ -26,7 +27,7 @@ Operation operation_on(const FlowKey& key, const EngineOptions& options, CancelR
   };
   operation.answer = std::move(answer);
   operation.seed = random_seed();
-  operation.affinity = affinity_of(key.flow_id);
+  operation.affinity = core::affinity_of(key.flow_id);
   operation.deadline = std::chrono::steady_clock::now() + options.operation_deadline;
   return operation;
 }
