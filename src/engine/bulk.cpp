@@ -4,6 +4,7 @@
 #include <latch>
 
 #include "core/lifecycle/bulk.h"
+#include "core/views/listing.h"
 #include "engine/listing.h"
 #include "engine/random_seed.h"
 

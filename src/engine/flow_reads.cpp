@@ -5,6 +5,7 @@
 
 #include "core/flow/flow.h"
 #include "core/views/flow_read.h"
+#include "core/views/listing.h"
 #include "engine/listing.h"
 
 namespace flowfabric::engine {

@@ -6,6 +6,7 @@
 
 #include "core/registry/dead_worker.h"
 #include "core/registry/worker.h"
+#include "core/views/listing.h"
 #include "core/views/read.h"
 #include "model/text.h"
 

@@ -4,7 +4,8 @@
 #include <set>
 #include <vector>
 
-#include "core/views/listing.h"
+#include "core/list_position.h"
+#include "flowfabric/listing.h"
 
 namespace flowfabric::store {
 

@@ -24,7 +24,7 @@ void resolve_dependents(Unit& unit, const ExecutionId& ended, const Context& at)
 // Fetches, or names, what that will need; the latter if it is known to belong to a flow.
 void fetch_dependents(Unit& unit, const std::vector<ExecutionId>& ending);
 void want_dependents(Unit& unit, const ExecutionId& ending);
-Rule run_due(Unit& unit, const DependencyDispatchKey& key, Context& at);
+Rule run_dependency_clock(Unit& unit, const DependencyDispatchKey& key, Context& at);
 
 // Refused: the join takes no more edges.
 Result<void> check_open(const EdgeGroup& group, const Execution& downstream);

@@ -50,7 +50,7 @@ Result<void> check_may_block(const Execution& execution, BlockingReason reason) 
   return {};
 }
 
-// Counts as a change of the route even if it is armed already: see run_due.
+// Counts as a change of the route even if it is armed already: see run_route_clock.
 void arm_route(Unit& unit, std::int64_t route_id, std::int64_t due_ms) {
   unit.require<Route>({route_id});
   auto& due = unit.edit<Route>({route_id}).next_due_at_ms;
@@ -139,7 +139,7 @@ Result<EligibilityChange> release(Unit& unit, const ReleaseExecution& request, C
   return unblock(unit, {request.execution_id, BlockingReason::paused_by_operator}, at);
 }
 
-Rule run_due(Unit& unit, const RouteKey& key, Context& at) {
+Rule run_route_clock(Unit& unit, const RouteKey& key, Context& at) {
   const auto* route = unit.find<Route>(key);
   if (!route) return Rule::none;
   const bool looks =

@@ -15,7 +15,7 @@ Result<EligibilityChange> release(Unit& unit, const ReleaseExecution& request, C
 
 // Lets go what is blocked on a route as soon as one live worker covers all it requires. A route that nothing
 // needs any more is removed.
-Rule run_due(Unit& unit, const RouteKey& key, Context& at);
+Rule run_route_clock(Unit& unit, const RouteKey& key, Context& at);
 // The same when nobody can tell which workers there are: work that a claim may find is better off than work
 // that waits for good.
 void unblock_unseen(Unit& unit, const RouteKey& key, Context& at);

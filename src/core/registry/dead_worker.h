@@ -17,7 +17,7 @@ bool works_for(Unit& unit, const WorkerKey& worker, const std::string& name_spac
 void forsake_leases(Unit& unit, const WorkerKey& worker, const Context& at);
 
 // One step.
-Rule run_due(Unit& unit, const DeadWorkerKey& key, Context& at);
+Rule run_dead_worker_clock(Unit& unit, const DeadWorkerKey& key, Context& at);
 
 // The parts of a step, for when one of its executions cannot be read: what it is about, one of them alone,
 // and its end.

@@ -136,7 +136,7 @@ Result<MarkedDead> mark_worker_dead(Unit& unit, const MarkWorkerDead& request, C
   return MarkedDead{true};
 }
 
-Rule run_due(Unit& unit, const WorkerKey& key, Context& at) {
+Rule run_worker_clock(Unit& unit, const WorkerKey& key, Context& at) {
   const auto* worker = unit.find<Worker>(key);
   if (!worker) return Rule::none;
   if (expiry(*worker) >= at.now_ms) {

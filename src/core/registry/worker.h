@@ -13,6 +13,6 @@ Result<MarkedDead> mark_worker_dead(Unit& unit, const MarkWorkerDead& request, C
 
 bool is_alive(const Worker& worker, const Context& at);
 // Removes a worker that was not heard of in its time.
-Rule run_due(Unit& unit, const WorkerKey& key, Context& at);
+Rule run_worker_clock(Unit& unit, const WorkerKey& key, Context& at);
 
 }  // namespace flowfabric::core

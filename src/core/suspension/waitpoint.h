@@ -26,6 +26,6 @@ Result<WaitpointClosed> close_waitpoint(Unit& unit, const CloseWaitpoint& reques
 // not.
 bool has_expired(const Waitpoint& waitpoint, std::int64_t now_ms);
 // Closes such a one.
-Rule run_due(Unit& unit, const WaitpointRecordKey& key, Context& at);
+Rule run_waitpoint_clock(Unit& unit, const WaitpointRecordKey& key, Context& at);
 
 }  // namespace flowfabric::core

@@ -1,22 +1,14 @@
 // Listings: which executions a filter matches, and where a page goes on.
 #pragma once
 
-#include <compare>
 #include <optional>
 #include <string>
 
+#include "core/list_position.h"
 #include "flowfabric/listing.h"
 #include "model/records.h"
 
 namespace flowfabric::core {
-
-// A place in the order of a listing: by time of creation.
-struct ListPosition {
-  std::int64_t created_at_ms{};
-  ExecutionId execution_id;
-  auto operator<=>(const ListPosition&) const = default;
-};
-BOOST_DESCRIBE_STRUCT(ListPosition, (), (created_at_ms, execution_id))
 
 Result<void> check_filter(const ExecutionFilter& filter);
 bool is_empty(const ExecutionFilter& filter);
