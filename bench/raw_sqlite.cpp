@@ -164,20 +164,26 @@ class Baseline {
   class Insert {
    public:
     Insert(Connection& connection, const Record& example)
-        : columns_(store::columns_with_value(example)),
-          statement_(connection.prepare(store::sqlite::insert_statement<Record>(columns_))) {}
+        : columns_(columns_with_value(type(), &example)),
+          statement_(connection.prepare(store::sqlite::insert_statement(type(), columns_))) {}
     void run(const Record& record) {
-      store::sqlite::bind_columns(statement_.get(), 1, record, columns_);
+      store::sqlite::bind_columns(statement_.get(), 1, type(), &record, columns_);
       statement_.run();
     }
     void run(const Record& event, std::int64_t id) {
-      store::sqlite::bind_columns(statement_.get(), 1, event, columns_);
+      store::sqlite::bind_columns(statement_.get(), 1, type(), &event, columns_);
       store::sqlite::bind(statement_.get(), 1, id);
       statement_.run();
     }
 
    private:
-    store::ColumnMask<Record> columns_;
+    static const TableType& type() {
+      if constexpr (place_of<Record> < kRecordTypes)
+        return record_type<Record>();
+      else
+        return event_type<Record>();
+    }
+    ColumnMask columns_;
     Statement statement_;
   };
 
@@ -185,17 +191,18 @@ class Baseline {
   class Update {
    public:
     Update(Connection& connection, const Execution& from, const Execution& to)
-        : columns_(store::changed_columns(from, to)),
-          statement_(connection.prepare(store::sqlite::update_statement<Execution>(columns_))) {}
+        : columns_(changed_columns(record_type<Execution>(), &from, &to)),
+          statement_(
+              connection.prepare(store::sqlite::update_statement(record_type<Execution>(), columns_))) {}
     void run(const Execution& row) {
       const auto key = row.key();
-      store::sqlite::bind_columns(statement_.get(), store::sqlite::bind_all(statement_.get(), 1, key), row,
-                                  columns_);
+      store::sqlite::bind_columns(statement_.get(), store::sqlite::bind_all(statement_.get(), 1, key),
+                                  record_type<Execution>(), &row, columns_);
       statement_.run();
     }
 
    private:
-    store::ColumnMask<Execution> columns_;
+    ColumnMask columns_;
     Statement statement_;
   };
 

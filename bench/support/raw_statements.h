@@ -7,6 +7,15 @@
 
 namespace flowfabric::bench {
 
+// Of a record, or of an event.
+template <class Record>
+const auto& type_of() {
+  if constexpr (place_of<Record> < kRecordTypes)
+    return record_type<Record>();
+  else
+    return event_type<Record>();
+}
+
 // Rows are given whole, in one array: an array per column would cost the database more.
 template <class Record>
 class RowStatement {
@@ -15,9 +24,9 @@ class RowStatement {
   void post(store::postgres::Connection& connection, const store::postgres::RowTypes& types,
             const std::vector<Record>& rows) const {
     if (rows.empty()) return;
-    std::vector<const Record*> pointers;
+    std::vector<const void*> pointers;
     for (const auto& row : rows) pointers.push_back(&row);
-    connection.post(sql_, types.of<Record>().parameters(pointers));
+    connection.post(sql_, types.of(type_of<Record>()).parameters(pointers));
   }
 
  private:
@@ -26,21 +35,14 @@ class RowStatement {
 
 template <class Record>
 RowStatement<Record> insert() {
-  return RowStatement<Record>(store::postgres::insert_statement<Record>());
+  return RowStatement<Record>(store::postgres::insert_statement(type_of<Record>()));
 }
 
 // Only the columns that differ between two states.
 template <class Record>
 RowStatement<Record> update(const Record& from, const Record& to) {
-  const auto changed = store::changed_columns(from, to);
-  const std::string table = Record::table;
-  std::string changes;
-  std::size_t column = 0;
-  for_each_column<Record>([&]<class Field>(std::string_view name) {
-    if (changed.test(column++)) changes += fmt::format("{}{}=v.{}", changes.empty() ? "" : ",", name, name);
-  });
-  return RowStatement<Record>(fmt::format("update {} t set {} from unnest($1::{}[]) as v where {}", table,
-                                          changes, table, store::postgres::same_key<Record>("t", "v")));
+  const auto& type = record_type<Record>();
+  return RowStatement<Record>(store::postgres::update_statement(type, changed_columns(type, &from, &to)));
 }
 
 // How many of the lane's executions are in which state. Every connection has rows of its own.

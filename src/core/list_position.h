@@ -1,13 +1,14 @@
-// A place in the order of a listing.
+// A place in the order of a listing: by time of creation.
 #pragma once
 
+#include <boost/describe.hpp>
 #include <compare>
+#include <cstdint>
 
-#include "model/records.h"
+#include "flowfabric/ids.h"
 
 namespace flowfabric::core {
 
-// By time of creation.
 struct ListPosition {
   std::int64_t created_at_ms{};
   ExecutionId execution_id;

@@ -1,12 +1,10 @@
 // The rules that fire because time passed, and which of them a clock sees to.
 #pragma once
 
-#include <bitset>
 #include <initializer_list>
 
 #include "flowfabric/scanner_filter.h"
 #include "model/describe.h"
-#include "model/records.h"
 
 namespace flowfabric::core {
 
@@ -58,47 +56,13 @@ class RuleSet {
   std::uint64_t bits_{0};
 };
 
-// The rules that a clock of a record of this kind can mean. (That an ended execution, a route or a group is
-// removed is told by another column.)
-template <class Record>
-inline constexpr RuleSet kRulesOf{Rule::ttl_sweep};
-template <>
-inline constexpr RuleSet kRulesOf<Execution>{
-    Rule::execution_deadline, Rule::attempt_timeout,  Rule::lease_expiry, Rule::reclaim,
-    Rule::grant_expiry,       Rule::delayed_promoter, Rule::unblock};
-template <>
-inline constexpr RuleSet kRulesOf<Route>{Rule::unblock};
-template <>
-inline constexpr RuleSet kRulesOf<Group>{Rule::retention_trimmer};
-template <>
-inline constexpr RuleSet kRulesOf<Worker>{Rule::worker_registry_ttl_sweep};
-template <>
-inline constexpr RuleSet kRulesOf<DeadWorker>{Rule::dead_worker};
-template <>
-inline constexpr RuleSet kRulesOf<DependencyDispatch>{Rule::dependency_reconciler};
-template <>
-inline constexpr RuleSet kRulesOf<CancelBacklog>{Rule::cancel_reconciler};
-template <>
-inline constexpr RuleSet kRulesOf<PendingCancelGroup>{Rule::edge_cancel_dispatcher,
-                                                      Rule::edge_cancel_reconciler};
-template <>
-inline constexpr RuleSet kRulesOf<Suspension>{Rule::suspension_timeout};
-template <>
-inline constexpr RuleSet kRulesOf<Waitpoint>{Rule::pending_wp_expiry};
-template <>
-inline constexpr RuleSet kRulesOf<Budget>{Rule::budget_reset, Rule::unblock, Rule::ttl_sweep};
-template <>
-inline constexpr RuleSet kRulesOf<QuotaPolicy>{Rule::unblock, Rule::quota_reconciler};
-
 // What a clock sees to; stores leave out the rest where they look for what is due.
 struct ClockScope {
   ScannerFilter filter{};
   RuleSet off{};
 
-  template <class Record>
-  bool covers() const {
-    return !off.has_all(kRulesOf<Record>);
-  }
+  // Some of these are not off.
+  bool covers(const RuleSet& rules) const { return !off.has_all(rules); }
   bool removes() const { return !off.has(Rule::retention_trimmer); }
 };
 

@@ -1,9 +1,8 @@
 #include "core/unit.h"
 
-#include <algorithm>
+#include <boost/unordered/unordered_flat_set.hpp>
+#include <deque>
 #include <limits>
-
-#include "core/offer.h"
 
 namespace flowfabric::core {
 
@@ -15,50 +14,212 @@ void for_each_event(F&& f) {
   for_each_type<Events>([&]<class Event>() { f.template operator()<Event>(index++); });
 }
 
-// What many claims want together is read in steps, so that no batch locks more than it can use.
-constexpr std::uint32_t kLongestScan = 2048;
-
-std::optional<Offer> offer_of(const Execution* execution, std::int64_t route_id) {
-  if (!execution || !execution->offer_order || execution->route_id != route_id) return std::nullopt;
-  return Offer{*execution->offer_order, execution->key()};
-}
+// A key that is looked for, with its hash.
+struct KeyRef {
+  const void* key;
+  std::size_t hash;
+};
+struct SlotHash {
+  using is_transparent = void;
+  std::size_t operator()(const AnySlot* slot) const { return slot->hash; }
+  std::size_t operator()(const KeyRef& wanted) const { return wanted.hash; }
+};
+struct SlotSame {
+  using is_transparent = void;
+  bool operator()(const AnySlot* left, const AnySlot* right) const { return left->key == right->key; }
+  bool operator()(const KeyRef& wanted, const AnySlot* slot) const {
+    return slot->hash == wanted.hash && slot->key.type().same(wanted.key, slot->key.get());
+  }
+  bool operator()(const AnySlot* slot, const KeyRef& wanted) const { return (*this)(wanted, slot); }
+};
 
 }  // namespace
 
-Unit::Unit(Loader& loader, const PartitionCounts& partitions) : loader_(loader), partitions_(partitions) {}
+struct Unit::Drawer {
+  explicit Drawer(const RecordType& of) : type(of) {}
+
+  AnySlot* find(const void* key) const { return find(KeyRef{key, type.key->hash(key)}); }
+  AnySlot* find(const KeyRef& sought) const {
+    const auto it = shelf.find(sought);
+    return it == shelf.end() ? nullptr : *it;
+  }
+  // The slot of a key, and whether it is new.
+  std::pair<AnySlot*, bool> open(const void* key) {
+    const KeyRef sought{key, type.key->hash(key)};
+    if (auto* known = find(sought)) return {known, false};
+    auto& made = slots.emplace_back(AnySlot{type.place, sought.hash, AnyKey(*type.key, key)});
+    shelf.insert(&made);
+    return {&made, true};
+  }
+
+  const RecordType& type;
+  std::deque<AnySlot> slots;  // which stay where they are
+  boost::unordered_flat_set<AnySlot*, SlotHash, SlotSame> shelf;
+  std::vector<AnyKey> wanted;
+  std::vector<AnyKey> locks;
+  std::vector<AnySlot*> dirty;
+};
+
+Unit::Unit(Loader& loader, WantForTaking want_for_taking)
+    : loader_(loader), want_for_taking_(std::move(want_for_taking)) {}
 
 Unit::~Unit() = default;
 
-std::unique_ptr<AnyDrawer> Unit::make_drawer(std::size_t place) {
-  return boost::mp11::mp_with_index<boost::mp11::mp_size<Records>>(
-      place, [](auto index) -> std::unique_ptr<AnyDrawer> {
-        return std::make_unique<Drawer<boost::mp11::mp_at<Records, decltype(index)>>>();
-      });
+// ---- records ----
+
+Unit::Drawer& Unit::drawer(std::size_t place) {
+  auto& drawer = drawers_[place];
+  if (!drawer) drawer = std::make_unique<Drawer>(record_types()[place]);
+  return *drawer;
 }
 
-std::unique_ptr<AnyDrawer> Unit::make_answers(std::size_t place) {
-  return boost::mp11::mp_with_index<boost::mp11::mp_size<Questions>>(
-      place, [](auto index) -> std::unique_ptr<AnyDrawer> {
-        return std::make_unique<AnswerDrawer<boost::mp11::mp_at<Questions, decltype(index)>>>();
-      });
+AnySlot* Unit::held(std::size_t place, const void* key) const {
+  return drawers_[place] ? drawers_[place]->find(key) : nullptr;
+}
+
+AnySlot& Unit::slot_of(std::size_t place, const void* key) {
+  auto& drawer = this->drawer(place);
+  auto* slot = drawer.find(key);
+  if (!slot) {
+    drawer.wanted.emplace_back(*drawer.type.key, key);
+    load_now();
+    slot = drawer.find(key);
+  }
+  return *slot;
+}
+
+// True: this operation changes it for the first time.
+bool Unit::touch(AnySlot& slot) {
+  if (slot.touched_by == operation_) return false;
+  auto& drawer = *drawers_[slot.place];
+  if (drawer.type.is_shared && slot.stored && !slot.locked && loader_.has_other_writers()) {
+    drawer.locks.push_back(slot.key);
+    throw NotLoaded{};
+  }
+  journal_.push_back({&slot, slot.dirty, slot.changed, slot.touched_by});
+  slot.touched_by = operation_;
+  if (slot.dirty) return true;
+  slot.dirty = true;
+  drawer.dirty.push_back(&slot);
+  return true;
+}
+
+void* Unit::edit(std::size_t place, const void* key) {
+  auto& slot = slot_of(place, key);
+  const void* before = slot.current();  // the slot or the journal holds it
+  if (touch(slot)) slot.changed = before ? drawers_[place]->type.copy(before) : nullptr;
+  return slot.changed.get();
+}
+
+void Unit::insert(std::size_t place, const void* key, std::shared_ptr<void> record) {
+  auto& slot = *drawer(place).open(key).first;
+  touch(slot);
+  slot.changed = std::move(record);
+}
+
+void Unit::erase(std::size_t place, const void* key) {
+  auto& slot = slot_of(place, key);
+  touch(slot);
+  slot.changed.reset();
 }
 
 void Unit::purge(const ExecutionId& id) {
-  for_each_type<OwnedRecords>([&]<class Record>() {
-    if constexpr (std::is_same_v<typename Record::Key, ExecutionId>) {
-      if (held<Record>(id)) erase<Record>(id);
-    } else {
-      if (!opened<Record>()) return;
-      // Also what was only read: whoever uses the id again in this batch finds nothing of it.
-      std::vector<typename Record::Key> known;
-      for (const auto& [key, slot] : drawer<Record>().shelf) {
-        if (owner_of(key) == id) known.push_back(key);
-      }
-      for (const auto& key : known) erase<Record>(key);
+  for (const auto* type : owned_types()) {
+    if (!drawers_[type->place]) continue;
+    // Also what was only read: whoever uses the id again in this batch finds nothing of it.
+    if (type->key == record_type<Execution>().key) {
+      if (held(type->place, &id)) erase(type->place, &id);
+      continue;
     }
-  });
+    for (auto& slot : drawers_[type->place]->slots) {
+      if (type->key->owner(slot.key.get()) != id) continue;
+      touch(slot);
+      slot.changed.reset();
+    }
+  }
   purged_now_.push_back(id);
 }
+
+bool Unit::is_purged(const RecordType& type, const void* key) const {
+  return type.is_owned && !purged_.empty() && purged_.contains(type.key->owner(key));
+}
+
+void Unit::want(std::size_t place, const void* key) {
+  auto& drawer = this->drawer(place);
+  if (!drawer.find(key)) drawer.wanted.emplace_back(*drawer.type.key, key);
+}
+
+void Unit::want_lock(std::size_t place, const void* key) {
+  if (!loader_.has_other_writers()) return want(place, key);
+  auto& drawer = this->drawer(place);
+  drawer.locks.emplace_back(*drawer.type.key, key);
+}
+
+bool Unit::wants(std::size_t place) const {
+  return drawers_[place] && !drawers_[place]->wanted.empty();
+}
+
+std::vector<AnyKey> Unit::take_wanted(std::size_t place) {
+  if (!drawers_[place]) return {};
+  return std::exchange(drawers_[place]->wanted, {});
+}
+
+std::vector<AnyKey> Unit::take_wanted_locks(std::size_t place) {
+  if (!drawers_[place]) return {};
+  return std::exchange(drawers_[place]->locks, {});
+}
+
+void Unit::put(std::size_t place, const void* key, std::shared_ptr<const void> record) {
+  auto& drawer = this->drawer(place);
+  const auto [slot, is_new] = drawer.open(key);
+  // What was removed by this batch is not there, even if the store still has it.
+  if (is_new && !is_purged(drawer.type, key)) slot->stored = std::move(record);
+}
+
+void Unit::put_locked(std::size_t place, const void* key, std::shared_ptr<const void> record) {
+  auto& slot = *drawer(place).open(key).first;
+  slot.locked = true;
+  if (!slot.dirty) slot.stored = std::move(record);
+}
+
+std::optional<std::shared_ptr<const void>> Unit::left(std::size_t place, const void* key) const {
+  const auto* slot = held(place, key);
+  if (!(slot && slot->dirty) && is_purged(record_types()[place], key)) return nullptr;
+  if (!slot) return std::nullopt;
+  return slot->dirty ? slot->changed : slot->stored;
+}
+
+std::span<AnySlot* const> Unit::dirty(std::size_t place) const {
+  if (!drawers_[place]) return {};
+  return drawers_[place]->dirty;
+}
+
+bool Unit::is_stored(const AnySlot& slot) const {
+  return slot.stored && !is_purged(record_types()[slot.place], slot.key.get());
+}
+
+AppendedEvents Unit::appended(std::size_t event_place) const {
+  AppendedEvents events(nullptr, 0, 0);
+  for_each_event([&]<class Event>(std::size_t i) {
+    const auto& all = appended<Event>();
+    if (i == event_place) events = {all.data(), sizeof(Event), all.size()};
+  });
+  return events;
+}
+
+std::unique_ptr<AnyAnswers> Unit::make_answers(std::size_t place) {
+  return boost::mp11::mp_with_index<boost::mp11::mp_size<Questions>>(
+      place, [](auto index) -> std::unique_ptr<AnyAnswers> {
+        return std::make_unique<Answers<boost::mp11::mp_at<Questions, decltype(index)>>>();
+      });
+}
+
+void Unit::load_now() {
+  if (!loader_.loads_instantly()) throw NotLoaded{};
+  loader_.load(*this);
+}
+
+// ---- operations ----
 
 void Unit::begin_operation() {
   ++operation_;
@@ -76,10 +237,10 @@ void Unit::keep() {
   // As many claims as there are may find something.
   for (const auto route : reopened_now_) new_offers_[route] = std::numeric_limits<std::uint32_t>::max();
   reopened_now_.clear();
-  for (const auto& saved : drawer<Execution>().journal) touched_executions_.push_back(saved.slot);
-  for_each_type<Records>([&]<class Record>() {
-    if (opened<Record>()) drawer<Record>().journal.clear();
-  });
+  for (const auto& saved : journal_) {
+    if (saved.slot->place == place_of<Execution>) touched_executions_.push_back(saved.slot);
+  }
+  journal_.clear();
   for (auto& [key, delta] : counts_now_) counts_[key] += delta;
   counts_now_.clear();
   purged_.insert(purged_now_.begin(), purged_now_.end());
@@ -90,18 +251,15 @@ void Unit::keep() {
 }
 
 void Unit::undo() {
-  for_each_type<Records>([&]<class Record>() {
-    if (!opened<Record>()) return;
-    auto& journal = drawer<Record>().journal;
-    for (auto it = journal.rbegin(); it != journal.rend(); ++it) {
-      it->slot->dirty = it->was_dirty;
-      it->slot->changed = std::move(it->before);
-      it->slot->touched_by = it->touched_by;
-      // What this operation made dirty stands at the end of the list, in the order of the journal.
-      if (!it->was_dirty) drawer<Record>().dirty.pop_back();
-    }
-    journal.clear();
-  });
+  for (auto saved = journal_.rbegin(); saved != journal_.rend(); ++saved) {
+    auto& slot = *saved->slot;
+    slot.dirty = saved->was_dirty;
+    slot.changed = std::move(saved->before);
+    slot.touched_by = saved->touched_by;
+    // What this operation made dirty stands at the end of the list, in the order of the journal.
+    if (!saved->was_dirty) drawers_[slot.place]->dirty.pop_back();
+  }
+  journal_.clear();
   for_each_event(
       [&]<class Event>(std::size_t i) { std::get<std::vector<Event>>(events_).resize(marks_[i]); });
   notes_.resize(notes_mark_);
@@ -111,150 +269,14 @@ void Unit::undo() {
   reopened_now_.clear();
 }
 
-void Unit::load_now() {
-  if (!loader_.loads_instantly()) throw NotLoaded{};
-  loader_.load(*this);
-}
-
-std::vector<const Route*> Unit::routes_of(const std::string& lane) {
-  auto it = routes_.find(lane);
-  if (it == routes_.end()) {
-    wanted_routes_.push_back(lane);
-    load_now();
-    it = routes_.find(lane);
-  }
-  auto keys = it->second;
-  const auto add = [&](const RouteKey& key) {
-    if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
-  };
-  for_each_dirty<Route>([&](const Slot<Route>& slot) {
-    if (slot.changed && slot.changed->lane_id == lane) add(slot.key);
-  });
-  // The store does not know yet what this batch offers. One that is remembered spares a look into the store:
-  // who changes it reads it again.
-  const auto* remembered = loader_.remembered_routes(lane);
-  for (const auto& [route_id, count] : new_offers_) {
-    if (remembered && !held<Route>({route_id})) {
-      const auto known = std::ranges::find(*remembered, route_id, &Route::route_id);
-      if (known != remembered->end()) put<Route>({route_id}, std::make_shared<const Route>(*known));
-    }
-    const auto* route = find<Route>({route_id});
-    if (route && route->lane_id == lane) add({route_id});
-  }
-  std::vector<const Route*> found;
-  for (const auto& key : keys) {
-    if (const auto* route = find<Route>(key)) found.push_back(route);
-  }
-  return found;
-}
-
-void Unit::put_routes(const std::string& lane, std::vector<Route> routes) {
-  const auto [it, fresh] = routes_.try_emplace(lane);
-  if (!fresh) return;
-  auto& keys = it->second;
-  for (auto& route : routes) {
-    keys.push_back(route.key());
-    const auto key = route.key();
-    put<Route>(key, std::make_shared<const Route>(std::move(route)));
-  }
-}
-
-void Unit::put_offers(const OfferScan& scan, std::vector<std::shared_ptr<const Execution>> rows) {
-  auto& book = books_[scan.route_id];
-  if (rows.size() < scan.limit) book.exhausted = true;
-  for (auto& row : rows) {
-    const Offer offer{*row->offer_order, row->key()};
-    book.horizon = book.horizon ? std::max(*book.horizon, offer) : offer;
-    book.known.insert(offer);
-    want_for_taking(*this, *row, partitions_);
-    put<Execution>(offer.execution_id, std::move(row));
-  }
-}
-
-void Unit::absorb_touched(OfferBook& book, std::int64_t route_id) {
-  for (; book.seen < touched_executions_.size(); ++book.seen) {
-    if (auto offer = offer_of(touched_executions_[book.seen]->current(), route_id)) book.known.insert(*offer);
-  }
-}
-
-void Unit::expect_offers(const std::vector<std::int64_t>& routes, std::uint32_t expected) {
-  if (loader_.loads_instantly()) return;
-  for (const auto route : routes) want_offers(route, expected);
-  if (!wanted_offers_.empty()) load_now();
-}
-
-void Unit::want_offers(std::int64_t route_id, std::uint32_t limit) {
-  if (!books_.contains(route_id)) want_more(route_id, std::nullopt, limit);
-}
-
-void Unit::want_more(std::int64_t route_id, const std::optional<Offer>& after, std::uint32_t expected) {
-  const auto same = [&](const OfferScan& scan) { return scan.route_id == route_id && scan.after == after; };
-  const auto it = std::ranges::find_if(wanted_offers_, same);
-  if (it == wanted_offers_.end())
-    wanted_offers_.push_back({route_id, after, expected});
-  else
-    it->limit = std::min(it->limit + expected, kLongestScan);
-}
-
-const Execution* Unit::best_offer(std::int64_t route_id, std::uint32_t expected) {
-  auto& book = books_[route_id];
-  absorb_touched(book, route_id);
-  for (;;) {
-    for (auto it = book.known.begin(); it != book.known.end();) {
-      const bool beyond_horizon = !book.exhausted && (!book.horizon || *book.horizon < *it);
-      if (beyond_horizon) break;
-      const auto& slot = slot_of<Execution>(it->execution_id);
-      if (offer_of(slot.current(), route_id) == *it) return slot.current();
-      // Taken. If this operation took it, an undo may bring it back; otherwise it is gone for good.
-      it = slot.touched_by == operation_ ? std::next(it) : book.known.erase(it);
-    }
-    if (book.exhausted) return nullptr;
-    want_more(route_id, book.horizon, expected);
-    load_now();
-  }
-}
-
-std::vector<ExecutionId> Unit::known_offers(std::int64_t route_id, std::uint32_t count) {
-  std::vector<ExecutionId> ids;
-  if (loader_.loads_instantly()) return ids;
-  auto& book = books_[route_id];
-  absorb_touched(book, route_id);
-  for (const auto& offer : book.known) {
-    if (ids.size() == count) break;
-    ids.push_back(offer.execution_id);
-  }
-  return ids;
-}
-
-std::map<std::int64_t, std::uint32_t> Unit::offers_left() const {
-  std::map<std::int64_t, std::uint32_t> left;
-  for (const auto& [route_id, book] : books_) {
-    std::uint32_t untouched = 0;
-    for (const auto& offer : book.known) {
-      const auto* slot = held<Execution>(offer.execution_id);
-      if (slot && !slot->dirty) ++untouched;
-    }
-    const bool took = std::ranges::any_of(touched_executions_, [&](const Slot<Execution>* slot) {
-      return offer_of(slot->stored.get(), route_id) && !offer_of(slot->current(), route_id);
-    });
-    if (took && untouched > 0) left[route_id] = untouched;
-  }
-  return left;
-}
-
 bool Unit::has_changes() const {
-  bool changed = !counts_.empty() || !purged_.empty() || trim_before_ms_;
-  for_each_type<Records>([&]<class Record>() { changed |= has_changed<Record>(); });
-  for_each_type<Events>([&]<class Event>() { changed |= !std::get<EventList<Event>>(events_).empty(); });
-  return changed;
+  return !counts_.empty() || !purged_.empty() || trim_before_ms_ || change_count() > 0;
 }
 
 std::size_t Unit::change_count() const {
   std::size_t count = 0;
-  for_each_type<Records>([&]<class Record>() {
-    if (const auto* drawer = opened<Record>()) count += drawer->dirty.size();
-  });
-  for_each_type<Events>([&]<class Event>() { count += std::get<EventList<Event>>(events_).size(); });
+  for (const auto& drawer : drawers_) count += drawer ? drawer->dirty.size() : 0;
+  for_each_event([&]<class Event>(std::size_t) { count += appended<Event>().size(); });
   return count;
 }
 

@@ -33,7 +33,11 @@ class BatchRun {
         operations_(operations),
         settings_(settings),
         take_waiting_(take_waiting),
-        whole_(std::make_unique<core::Unit>(session, settings.partitions)),
+        whole_(std::make_unique<core::Unit>(
+            session,
+            [partitions = settings.partitions](core::Unit& unit, const Execution& execution) {
+              core::want_for_taking(unit, execution, partitions);
+            })),
         unit_(*whole_) {}
 
   WorkedOut run() {
@@ -251,17 +255,21 @@ class BatchRun {
         [&](const core::Slot<Execution>& slot) { result_.effects.changed.push_back(slot.key); });
     unit_.for_each_dirty<Stream>(
         [&](const core::Slot<Stream>& slot) { result_.effects.written.push_back(owner_of(slot.key)); });
-    for_each_type<Events>([&]<class Event>() {
-      if (!unit_.appended<Event>().empty()) result_.effects.feeds.push_back(family_of<Event>);
-    });
+    for (const auto& type : event_types()) {
+      if (unit_.appended(type.place).size() > 0) result_.effects.feeds.push_back(type.family);
+    }
     note_figures();
-    for_each_type<ClockedRecords>([&]<class Record>() {
-      unit_.for_each_dirty<Record>([&](const core::Slot<Record>& slot) {
-        if (!slot.changed || !slot.changed->next_due_at_ms) return;
-        auto& earliest = result_.effects.earliest_due;
-        earliest = std::min(earliest.value_or(*slot.changed->next_due_at_ms), *slot.changed->next_due_at_ms);
-      });
-    });
+    for (const auto& type : record_types()) {
+      if (type.clock) note_clocks(type);
+    }
+  }
+
+  void note_clocks(const RecordType& type) {
+    auto& earliest = result_.effects.earliest_due;
+    for (const auto* slot : unit_.dirty(type.place)) {
+      const auto due = slot->changed ? time_in(type.clock, slot->changed.get()) : std::nullopt;
+      if (due) earliest = std::min(earliest.value_or(*due), *due);
+    }
   }
 
   void note_figures() {

@@ -5,6 +5,7 @@
 
 #include "core/keys.h"
 #include "core/lifecycle/bulk.h"
+#include "core/views/listing.h"
 #include "engine/listing.h"
 #include "engine/random_seed.h"
 

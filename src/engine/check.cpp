@@ -21,28 +21,27 @@ constexpr std::size_t kPage = 500;
 constexpr std::size_t kFlowPage = 50;
 constexpr std::size_t kMaxListed = 1000;
 
-template <class Key>
-Key first_key_of(const ExecutionId& owner) {
-  if constexpr (std::is_same_v<Key, ExecutionId>) {
-    return owner;
-  } else {
-    Key key{};
-    key.partition_key = owner.partition;
-    key.execution_id = owner.uuid;
-    return key;
-  }
+ExecutionId owner_of(const AnyKey& key) {
+  return key.type().owner(key.get());
+}
+
+template <class... Listed>
+std::vector<const RecordType*> types_of() {
+  return {&record_type<Listed>()...};
 }
 
 // Calls f(key) for the keys of a table that belong to executions after `after` and up to `last`.
-template <class Record, class F>
-void for_each_owned(Reading& reading, const std::optional<ExecutionId>& after,
+template <class F>
+void for_each_owned(Reading& reading, const RecordType& type, const std::optional<ExecutionId>& after,
                     const std::optional<ExecutionId>& last, F&& f) {
-  auto from = after ? std::optional(first_key_of<typename Record::Key>(*after)) : std::nullopt;
+  std::optional<AnyKey> from;
+  if (after) from.emplace(*type.key, [&](void* at) { type.key->make_first(at, *after); });
   for (;;) {
-    const auto keys = reading.session.keys_after<Record>(from, kPage);
+    const auto keys = reading.session.keys_after(type, from, kPage);
     for (const auto& key : keys) {
-      if (last && *last < owner_of(key)) return;
-      if (!after || *after < owner_of(key)) f(key);
+      const auto owner = owner_of(key);
+      if (last && *last < owner) return;
+      if (!after || *after < owner) f(key);
     }
     if (keys.size() < kPage) return;
     from = keys.back();
@@ -66,35 +65,19 @@ class Check {
 
   Result<StoreReport> run() {
     if (auto ok = check_executions(); !ok) return std::unexpected(ok.error());
-    if (auto ok = check_owners<Attempt>(); !ok) return std::unexpected(ok.error());
-    if (auto ok = check_owners<ExecutionSpec>(); !ok) return std::unexpected(ok.error());
-    if (auto ok = check_tag_rows(); !ok) return std::unexpected(ok.error());
-    for (auto check : {&Check::check_table<Lane>,
-                       &Check::check_table<Route>,
-                       &Check::check_table<Group>,
-                       &Check::check_table<CreateDedup>,
-                       &Check::check_table<Worker>,
-                       &Check::check_table<DeadWorker>,
-                       &Check::check_table<BulkJob>,
-                       &Check::check_table<Edge>,
-                       &Check::check_table<EdgeGroup>,
-                       &Check::check_table<PendingCancelGroup>,
-                       &Check::check_table<CancelBacklog>,
-                       &Check::check_table<CancelBacklogMember>,
-                       &Check::check_table<DependencyDispatch>,
-                       &Check::check_table<HmacKey>,
-                       &Check::check_table<Keystore>,
-                       &Check::check_table<Breach>,
-                       &Check::check_table<UsageDedup>,
-                       &Check::check_table<Spend>,
-                       &Check::check_table<QuotaAdmission>,
-                       &Check::check_table<ScopeLimits>,
-                       &Check::check_table<LaneClock>}) {
-      if (auto ok = (this->*check)(); !ok) return std::unexpected(ok.error());
+    for (const auto* type : types_of<Attempt, ExecutionSpec>()) {
+      if (auto ok = check_owners(*type); !ok) return std::unexpected(ok.error());
     }
-    for (auto check :
-         {&Check::check_owned<Signal>, &Check::check_owned<SignalDedup>, &Check::check_owned<SuspendDedup>}) {
-      if (auto ok = (this->*check)(); !ok) return std::unexpected(ok.error());
+    if (auto ok = check_tag_rows(); !ok) return std::unexpected(ok.error());
+    for (const auto* type :
+         types_of<Lane, Route, Group, CreateDedup, Worker, DeadWorker, BulkJob, Edge, EdgeGroup,
+                  PendingCancelGroup, CancelBacklog, CancelBacklogMember, DependencyDispatch, HmacKey,
+                  Keystore, Breach, UsageDedup, Spend, QuotaAdmission, ScopeLimits, LaneClock>()) {
+      if (auto ok = read_table(*type, true); !ok) return std::unexpected(ok.error());
+    }
+    // These have been counted with their executions.
+    for (const auto* type : types_of<Signal, SignalDedup, SuspendDedup>()) {
+      if (auto ok = read_table(*type, false); !ok) return std::unexpected(ok.error());
     }
     if (auto ok = check_keystore(); !ok) return std::unexpected(ok.error());
     if (auto ok = check_each<Flow>(kFlowPage, "flow "); !ok) return std::unexpected(ok.error());
@@ -114,12 +97,11 @@ class Check {
         const auto ids = reading.session.keys_after<Execution>(after, kPage);
         more = ids.size() == kPage;
         const auto last = more ? std::optional(ids.back()) : std::nullopt;
-        find_orphans<Grant>(reading, after, last, ids, orphans);
-        const auto with_suspensions = find_orphans<Suspension>(reading, after, last, ids, orphans);
-        for (auto find : {&Check::find_strays<PastSuspension>, &Check::find_strays<Waitpoint>,
-                          &Check::find_strays<Signal>, &Check::find_strays<SignalDedup>,
-                          &Check::find_strays<SuspendDedup>}) {
-          (this->*find)(reading, after, last, ids, with_suspensions, orphans);
+        find_orphans(reading, record_type<Grant>(), after, last, ids, orphans);
+        const auto with_suspensions =
+            find_orphans(reading, record_type<Suspension>(), after, last, ids, orphans);
+        for (const auto* type : types_of<PastSuspension, Waitpoint, Signal, SignalDedup, SuspendDedup>()) {
+          find_strays(reading, *type, after, last, ids, with_suspensions, orphans);
         }
         for (const auto& id : ids) {
           if (auto wrong = faults_of(reading, id); !wrong.empty()) {
@@ -141,19 +123,18 @@ class Check {
   }
 
   // The same for tables that need not lie in the order of their executions.
-  template <class Record>
-  Result<void> check_owners() {
-    std::optional<typename Record::Key> after;
+  Result<void> check_owners(const RecordType& type) {
+    std::optional<AnyKey> after;
     for (bool more = true; more;) {
       std::vector<Orphan> orphans;
       auto read = readers_.read([&](Reading& reading) -> Result<void> {
-        const auto keys = reading.session.keys_after<Record>(after, kPage);
+        const auto keys = reading.session.keys_after(type, after, kPage);
         for (const auto& key : keys) reading.unit.want<Execution>(owner_of(key));
         // An execution that cannot be read is there, and has been reported already.
         trouble_of([&] { reading.session.load(reading.unit); });
         for (const auto& key : keys) {
           trouble_of([&] {
-            if (!reading.find<Execution>(owner_of(key))) orphans.push_back(orphan<Record>(key));
+            if (!reading.find<Execution>(owner_of(key))) orphans.push_back(orphan({&type, key}));
           });
         }
         report_.records += keys.size();
@@ -173,13 +154,14 @@ class Check {
     std::function<void(core::Unit&, core::Context&)> erase;  // empty: it must not be
   };
 
-  template <class Record>
-  static Orphan orphan(const typename Record::Key& key) {
-    return {std::string(Record::table) + " " + owner_of(key).to_string(), "belongs to no execution",
-            [key](core::Unit& unit, core::Context&) {
+  static Orphan orphan(const RecordKey& record) {
+    const auto owner = owner_of(record.key);
+    return {std::string(record.type->table) + " " + owner.to_string(), "belongs to no execution",
+            [record, owner](core::Unit& unit, core::Context&) {
+              const auto place = record.type->place;
               // Unless an execution of this id has been created since.
-              if (unit.find<Execution>(owner_of(key)) || !unit.find<Record>(key)) return;
-              unit.erase<Record>(key);
+              if (unit.find<Execution>(owner) || !unit.find(place, record.key.get())) return;
+              unit.erase(place, record.key.get());
             }};
   }
 
@@ -190,31 +172,30 @@ class Check {
   }
 
   // Returns who owns something in this table.
-  template <class Record>
-  std::vector<ExecutionId> find_orphans(Reading& reading, const std::optional<ExecutionId>& after,
+  std::vector<ExecutionId> find_orphans(Reading& reading, const RecordType& type,
+                                        const std::optional<ExecutionId>& after,
                                         const std::optional<ExecutionId>& last,
                                         const std::vector<ExecutionId>& ids, std::vector<Orphan>& orphans) {
     std::vector<ExecutionId> owners;
-    for_each_owned<Record>(reading, after, last, [&](const auto& key) {
+    for_each_owned(reading, type, after, last, [&](const AnyKey& key) {
       ++report_.records;
       const auto owner = owner_of(key);
       if (owners.empty() || owners.back() != owner) owners.push_back(owner);
-      if (!std::ranges::binary_search(ids, owner)) orphans.push_back(orphan<Record>(key));
+      if (!std::ranges::binary_search(ids, owner)) orphans.push_back(orphan({&type, key}));
     });
     return owners;
   }
 
   // What is kept beside a suspension, too. Without one it is all that is left, and nothing says of what.
-  template <class Record>
-  void find_strays(Reading& reading, const std::optional<ExecutionId>& after,
+  void find_strays(Reading& reading, const RecordType& type, const std::optional<ExecutionId>& after,
                    const std::optional<ExecutionId>& last, const std::vector<ExecutionId>& ids,
                    const std::vector<ExecutionId>& with_suspensions, std::vector<Orphan>& orphans) {
-    for (const auto& owner : find_orphans<Record>(reading, after, last, ids, orphans)) {
+    for (const auto& owner : find_orphans(reading, type, after, last, ids, orphans)) {
       const bool stray =
           std::ranges::binary_search(ids, owner) && !std::ranges::binary_search(with_suspensions, owner);
       if (stray) {
         orphans.push_back(
-            {std::string(Record::table) + " " + owner.to_string(), "belongs to no suspension", {}});
+            {std::string(type.table) + " " + owner.to_string(), "belongs to no suspension", {}});
       }
     }
   }
@@ -268,8 +249,8 @@ class Check {
     if (!found.latest) return core::faults(found);
     found.past = owned_by<PastSuspension>(reading, id);
     found.waitpoints = owned_by<Waitpoint>(reading, id);
-    for_each_owned<Signal>(reading, before(id), id,
-                           [&](const SignalKey& key) { found.signals.push_back(key.signal_index); });
+    for_each_owned(reading, record_type<Signal>(), before(id), id,
+                   [&](const AnyKey& key) { found.signals.push_back(key.as<SignalKey>().signal_index); });
     for (const auto* waitpoint : found.waitpoints) {
       const auto parts = split_token(waitpoint->token);
       if (!parts) continue;
@@ -282,7 +263,8 @@ class Check {
   template <class Record>
   std::vector<const Record*> owned_by(Reading& reading, const ExecutionId& id) {
     std::vector<typename Record::Key> keys;
-    for_each_owned<Record>(reading, before(id), id, [&](const auto& key) { keys.push_back(key); });
+    for_each_owned(reading, record_type<Record>(), before(id), id,
+                   [&](const AnyKey& key) { keys.push_back(key.template as<typename Record::Key>()); });
     for (const auto& key : keys) reading.unit.want<Record>(key);
     reading.session.load(reading.unit);
     std::vector<const Record*> records;
@@ -402,7 +384,7 @@ class Check {
       reading.session.load(reading.unit);
       for (const auto& entry : entries) found.ledger.push_back(&reading.unit.require<Spend>(entry));
       more = entries.size() == kPage;
-      if (more) after = owner_of(entries.back());
+      if (more) after = flowfabric::owner_of(entries.back());
     }
     return core::faults(found);
   }
@@ -438,29 +420,18 @@ class Check {
     return core::faults(found);
   }
 
-  // Reads every record of a table that belongs to no execution.
-  template <class Record>
-  Result<void> check_table() {
-    return read_table<Record>([&](std::size_t records) { report_.records += records; });
-  }
-  // Of one whose records have been counted with their executions.
-  template <class Record>
-  Result<void> check_owned() {
-    return read_table<Record>([](std::size_t) {});
-  }
-
-  template <class Record, class Seen>
-  Result<void> read_table(const Seen& seen) {
-    std::optional<typename Record::Key> after;
+  // Reads every record of a table.
+  Result<void> read_table(const RecordType& type, bool counts) {
+    std::optional<AnyKey> after;
     for (bool more = true; more;) {
       auto read = readers_.read([&](Reading& reading) -> Result<void> {
-        const auto keys = reading.session.keys_after<Record>(after, kPage);
+        const auto keys = reading.session.keys_after(type, after, kPage);
         for (const auto& key : keys) {
-          if (const auto problem = trouble_of([&] { reading.find<Record>(key); })) {
-            note(std::string(Record::table) + " " + text_of(key), *problem, false);
+          if (const auto problem = trouble_of([&] { load(reading, type, key); })) {
+            note(std::string(type.table) + " " + shown_columns(key), *problem, false);
           }
         }
-        seen(keys.size());
+        if (counts) report_.records += keys.size();
         more = keys.size() == kPage;
         if (more) after = keys.back();
         return {};
@@ -470,22 +441,9 @@ class Check {
     return {};
   }
 
-  // "a b": the columns of a key.
-  template <class Key>
-  static std::string text_of(const Key& key) {
-    std::string text;
-    for_each_field(key, [&](std::string_view, const auto& field) {
-      if (!text.empty()) text += ' ';
-      if constexpr (requires { field.to_string(); })
-        text += field.to_string();
-      else if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(field)>>)
-        text += std::to_string(field);
-      else if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(field)>>)
-        text += enum_name(field);
-      else
-        text += field;
-    });
-    return text;
+  static void load(Reading& reading, const RecordType& type, const AnyKey& key) {
+    reading.unit.want(type.place, key.get());
+    reading.session.load(reading.unit);
   }
 
   static bool says_the_same(const Execution* execution, const ExecutionTagKey& row) {

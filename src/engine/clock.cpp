@@ -180,7 +180,7 @@ void Clock::note_trouble(const Error& error) {
 }
 
 // What concerns the store and not the record is told once for all.
-void Clock::tell_failure(const store::DueKey& key, core::Rule rule, const Error& error) {
+void Clock::tell_failure(const RecordKey& key, core::Rule rule, const Error& error) {
   if (is_hopeless(error.code))
     failure_log_.add(std::string(shown_rule(rule)), shown(key), error);
   else
@@ -385,7 +385,7 @@ void Clock::note_outcome(const store::DueRecord& record, const DueOutcome& outco
   if (!is_bulk) note_success(key, true);
 }
 
-void Clock::note_success(const store::DueKey& key, bool succeeded) {
+void Clock::note_success(const RecordKey& key, bool succeeded) {
   if (succeeded) {
     failures_.erase(key);
     return;
@@ -397,32 +397,32 @@ void Clock::note_success(const store::DueKey& key, bool succeeded) {
 }
 
 // Steps of bulk operations are several operations each; everything else is one.
-bool Clock::run_bulk(const store::DueKey& key) {
-  const auto* job = std::get_if<store::Due<BulkJob>>(&key);
+bool Clock::run_bulk(const RecordKey& key) {
+  const auto* job = key.key_of<BulkJob>();
   if (!job) return false;
-  note_success(key, run_bulk_step(*session_, committers_, job->key, options_));
+  note_success(key, run_bulk_step(*session_, committers_, *job, options_));
   return true;
 }
 
 // One member of a cancelled flow, one worker, or one lease of a dead one, that cannot be read holds up nobody
 // but itself.
-bool Clock::go_round_damage(const store::DueKey& key, const DueOutcome& outcome) {
+bool Clock::go_round_damage(const RecordKey& key, const DueOutcome& outcome) {
   const bool hopeless = is_hopeless(outcome.refusal->code);
-  const auto* worker = std::get_if<store::Due<DeadWorker>>(&key);
+  const auto* worker = key.key_of<DeadWorker>();
   // Its leases may have met too many new records together.
   if (worker && (hopeless || outcome.refusal->code == ErrorCode::retry_exhausted)) {
     ++failed_;
-    return offer_each(*session_, committers_, worker->key, options_);
+    return offer_each(*session_, committers_, *worker, options_);
   }
   if (!hopeless) return false;
-  if (const auto* flow = std::get_if<store::Due<CancelBacklog>>(&key)) {
+  if (const auto* flow = key.key_of<CancelBacklog>()) {
     ++failed_;
-    return cancel_each(*session_, committers_, flow->key, options_);
+    return cancel_each(*session_, committers_, *flow, options_);
   }
-  if (const auto* route = std::get_if<store::Due<Route>>(&key)) {
+  if (const auto* route = key.key_of<Route>()) {
     ++failed_;
-    return run_now([key = route->key](core::Unit& unit, core::Context& at) {
-      core::unblock_unseen(unit, key, at);
+    return run_now([route = *route](core::Unit& unit, core::Context& at) {
+      core::unblock_unseen(unit, route, at);
       return engine::Outcome::keep;
     });
   }

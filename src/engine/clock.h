@@ -60,13 +60,13 @@ class Clock {
   std::vector<store::DueRecord> find_due();
   bool others_are_busy();
   void run_page(const std::vector<store::DueRecord>& page);
-  bool run_bulk(const store::DueKey& key);
-  bool go_round_damage(const store::DueKey& key, const DueOutcome& outcome);
+  bool run_bulk(const RecordKey& key);
+  bool go_round_damage(const RecordKey& key, const DueOutcome& outcome);
   template <class Step>
   std::optional<Error> attempt(Step step);
   void note_trouble(const Error& error);
   void recover(const Error& thrown);
-  void tell_failure(const store::DueKey& key, core::Rule rule, const Error& error);
+  void tell_failure(const RecordKey& key, core::Rule rule, const Error& error);
   SteadyTime next_look() const { return std::max(next_rules_, not_before_); }
   bool run_now(std::move_only_function<engine::Outcome(core::Unit&, core::Context&)> run);
   bool has_set_aside();
@@ -76,7 +76,7 @@ class Clock {
   Result<std::size_t> run_due(int pages);
   Result<void> trim_events(int steps);
   bool trim_step();
-  void note_success(const store::DueKey& key, bool succeeded);
+  void note_success(const RecordKey& key, bool succeeded);
   bool is_stopping();
 
   std::unique_ptr<store::Session> session_;  // used under session_mutex_
@@ -88,9 +88,9 @@ class Clock {
 
   std::mutex session_mutex_;
   // Records whose rule fails again and again are left alone for a while, so that they hold up nothing else.
-  std::map<store::DueKey, Failures> failures_;
+  std::map<RecordKey, Failures> failures_;
   std::uint64_t cycle_{0};
-  std::map<store::DueKey, Left> left_;
+  std::map<RecordKey, Left> left_;
   bool some_are_unreadable_{false};  // of what was due at the last look
   FailureLog failure_log_;
 

@@ -48,7 +48,8 @@ DeadAnswer offer_leases(const DeadWorkerKey& key, Committers& committers, const 
   return [=, &committers, &options](Result<MarkedDead> marked) {
     if (!marked || !marked->was_registered) return answer(std::move(marked));
     committers.submit(operation_on(
-        key, options, [key](core::Unit& unit, core::Context& at) { core::run_due(unit, key, at); },
+        key, options,
+        [key](core::Unit& unit, core::Context& at) { core::run_dead_worker_clock(unit, key, at); },
         [answer, marked](const Error*) { answer(marked); }));
   };
 }

@@ -19,11 +19,9 @@ struct DueOutcome {
 };
 
 // The scope must outlive it.
-Operation due_operation(const store::DueKey& key, const core::ClockScope& scope, const EngineOptions& options,
+Operation due_operation(const RecordKey& key, const core::ClockScope& scope, const EngineOptions& options,
                         std::function<void(const DueOutcome&)> done);
 
-// "ff_exec_core {fp:7}:…"
-std::string shown(const store::DueKey& key);
 // `unknown` for none.
 std::string_view shown_rule(core::Rule rule);
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/registry/worker.h"
+#include "core/views/listing.h"
 #include "core/views/read.h"
 #include "model/text.h"
 

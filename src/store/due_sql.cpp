@@ -9,17 +9,20 @@ class Writer {
   Writer(const ScannerFilter& filter, int first, const DueDialect& dialect)
       : filter_(filter), next_(first), dialect_(dialect) {}
 
-  DueCondition of(const DueOwner& owner) {
-    if (owner.belonging == core::Belonging::to_namespace) {
-      return given(namespace_is("t", owner.has_namespace_key));
+  DueCondition of(const core::ClockRule& rule) {
+    if (rule.belonging == core::Belonging::to_namespace) {
+      // An empty namespace in a key is a text, and not null.
+      return given(namespace_is("t", column_named(rule.type->key->columns, "namespace") != nullptr));
     }
-    if (owner.is_execution) return given(namespace_is("t", false) + execution_has_tag("t"));
-    const bool is_flow = owner.belonging == core::Belonging::to_flow;
-    const std::string id = is_flow ? "flow_id" : "execution_id";
+    if (rule.type->is<Execution>()) return given(namespace_is("t", false) + execution_has_tag("t"));
+    const bool is_flow = rule.belonging == core::Belonging::to_flow;
+    const bool is_join = rule.type->is<PendingCancelGroup>();
     const std::string table = is_flow ? Flow::table : Execution::table;
+    const std::string id = is_flow ? "flow_id" : "execution_id";
+    const std::string id_here = is_join ? "downstream_eid" : id;
     const auto conditions = namespace_is("o", false) + (is_flow ? flow_has_tag() : execution_has_tag("o"));
     return given(" and exists(select 1 from " + table + " o where o.partition_key=t.partition_key and o." +
-                 id + "=t." + owner.id_column + conditions + ")");
+                 id + "=t." + id_here + conditions + ")");
   }
 
  private:
@@ -60,10 +63,10 @@ class Writer {
 
 }  // namespace
 
-DueCondition due_condition(const DueOwner& owner, const ScannerFilter& filter, int first,
+DueCondition due_condition(const core::ClockRule& rule, const ScannerFilter& filter, int first,
                            const DueDialect& dialect) {
-  if (core::is_empty(filter) || owner.belonging == core::Belonging::to_nobody) return {};
-  return Writer(filter, first, dialect).of(owner);
+  if (core::is_empty(filter) || rule.belonging == core::Belonging::to_nobody) return {};
+  return Writer(filter, first, dialect).of(rule);
 }
 
 std::string shown_bytes(std::string_view bytes) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/list_position.h"
+#include "flowfabric/listing.h"
 
 namespace flowfabric::store {
 

@@ -8,11 +8,11 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <memory>
 
-#include "core/unit.h"
+#include "model/any_key.h"
 
 namespace flowfabric::store {
 
-template <class Key, class Value>
+template <class Key, class Value, class Hash = KeyHash<Key>>
 class Generations {
  public:
   // Null: not kept. Good until the next call.
@@ -37,26 +37,9 @@ class Generations {
 
  private:
   static constexpr std::size_t kGeneration = 8192;
-  using Map = boost::unordered_flat_map<Key, Value, core::KeyHash<Key>>;
+  using Map = boost::unordered_flat_map<Key, Value, Hash>;
   Map young_;
   Map old_;
-};
-
-template <class Record>
-class RecordCache {
- public:
-  using Key = typename Record::Key;
-  using Shared = std::shared_ptr<const Record>;
-
-  Shared find(const Key& key) {
-    const auto* kept = records_.find(key);
-    return kept ? *kept : nullptr;
-  }
-  void put(const Key& key, Shared record) { records_.put(key, std::move(record)); }
-  void forget(const Key& key) { records_.forget(key); }
-
- private:
-  Generations<Key, Shared> records_;
 };
 
 }  // namespace flowfabric::store

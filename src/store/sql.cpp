@@ -6,12 +6,29 @@
 
 namespace flowfabric::store {
 
+namespace {
+
+void add_to_list(std::string& list, std::string_view before, std::string_view name) {
+  if (!list.empty()) list += ',';
+  list.append(before).append(name);
+}
+
+// Tables whose primary key has the partition last.
+bool lies_by_id(const RecordType& type) {
+  return type.is<ExecutionSpec>() || type.is<Attempt>() || type.is<Edge>() || type.is<EdgeGroup>();
+}
+
+}  // namespace
+
 std::string listed(Names names, std::string_view before) {
   std::string list;
-  for (const auto name : names) {
-    if (!list.empty()) list += ',';
-    list.append(before).append(name);
-  }
+  for (const auto name : names) add_to_list(list, before, name);
+  return list;
+}
+
+std::string listed(Columns columns, std::string_view before) {
+  std::string list;
+  for (const auto& column : columns) add_to_list(list, before, column.name);
   return list;
 }
 
@@ -36,16 +53,20 @@ std::string held_by() {
   return "ownership_state='" + std::string(enum_name(core::kHeld)) + "' and worker_instance_id=";
 }
 
-std::string statement_of(const KeyListing& listing) {
-  std::vector<std::string_view> order(listing.keys.begin(), listing.keys.end());
-  std::vector<std::string_view> behind(listing.behind.begin(), listing.behind.end());
-  if (listing.partition_last) {
-    std::ranges::rotate(order, order.begin() + 1);
-    if (!behind.empty()) std::ranges::rotate(behind, behind.begin() + 1);
+std::string keys_statement(const RecordType& type, bool goes_on, Mark mark) {
+  std::vector<std::string_view> order(type.key_names().begin(), type.key_names().end());
+  std::vector<std::string> parameters;
+  for (const auto& column : type.key->columns) {
+    parameters.push_back(mark(*column.type, static_cast<int>(parameters.size()) + 2));
   }
-  std::string sql = "select " + listed(listing.keys) + " from " + listing.table;
-  if (!behind.empty()) sql += " where (" + listed(order) + ")>(" + listed(behind) + ")";
-  return sql + " order by " + listed(order) + " limit " + listing.limit;
+  std::vector<std::string_view> behind(parameters.begin(), parameters.end());
+  if (lies_by_id(type)) {
+    std::ranges::rotate(order, order.begin() + 1);
+    std::ranges::rotate(behind, behind.begin() + 1);
+  }
+  std::string sql = "select " + listed(type.key_names()) + " from " + type.table;
+  if (goes_on) sql += " where (" + listed(order) + ")>(" + listed(behind) + ")";
+  return sql + " order by " + listed(order) + " limit " + mark(kFieldType<std::int64_t>, 1);
 }
 
 }  // namespace flowfabric::store

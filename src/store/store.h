@@ -17,8 +17,9 @@
 #include "core/list_position.h"
 #include "core/rule.h"
 #include "core/unit.h"
+#include "flowfabric/listing.h"
 #include "model/partition.h"
-#include "model/records.h"
+#include "model/record_type.h"
 
 namespace flowfabric::store {
 
@@ -36,16 +37,6 @@ struct StoreFailure {
   Retry retry{Retry::never};
 };
 
-// A record whose time has come.
-template <class Record>
-struct Due {
-  typename Record::Key key;
-  auto operator<=>(const Due&) const = default;
-};
-using DueKey =
-    boost::mp11::mp_rename<boost::mp11::mp_transform<Due, boost::mp11::mp_copy_if<Records, ComesDue>>,
-                           std::variant>;
-
 // Asks for what a clock has to see to by a time, oldest first.
 struct DueScan {
   std::int64_t until_ms{};
@@ -53,9 +44,10 @@ struct DueScan {
   std::size_t limit{};        // of each kind of record
   std::size_t purge_limit{};  // of each kind that is to be removed
 };
+// A record whose time has come.
 struct DueRecord {
   std::int64_t due_at_ms{};
-  DueKey key;
+  RecordKey key;
 };
 // What is due, but nobody can tell what it is.
 struct UnreadableKey {
@@ -168,26 +160,24 @@ struct FrameScan {
 };
 
 // A page of a table's keys, or of an event log, to be filled in.
-template <class Record>
 struct KeyPage {
-  std::optional<typename Record::Key> after;
+  const RecordType& type;
+  std::optional<AnyKey> after;
   std::size_t limit{};
-  std::vector<typename Record::Key> found{};
+  std::vector<AnyKey> found{};
 };
-template <class Event>
 struct EventPage {
+  const EventType& type;
   std::int64_t after{};
   std::size_t limit{};
-  std::vector<Event> found{};
+  std::vector<std::shared_ptr<void>> found{};
   std::optional<std::int64_t> damaged{};  // the event after those, if it cannot be read
 };
-template <class T>
-using KeyPagePointer = KeyPage<T>*;
-template <class T>
-using EventPagePointer = EventPage<T>*;
-using AnyKeyPage = boost::mp11::mp_rename<boost::mp11::mp_transform<KeyPagePointer, Records>, std::variant>;
-using AnyEventPage =
-    boost::mp11::mp_rename<boost::mp11::mp_transform<EventPagePointer, Events>, std::variant>;
+template <class Event>
+struct EventsFound {
+  std::vector<Event> found{};
+  std::optional<std::int64_t> damaged{};
+};
 
 class Session : public core::Loader {
  public:
@@ -254,20 +244,32 @@ class Session : public core::Loader {
   // When the oldest event happened that may be trimmed.
   virtual std::optional<std::int64_t> oldest_event() = 0;
 
-  virtual void fill(AnyKeyPage page) = 0;
-  virtual void fill(AnyEventPage page) = 0;
+  virtual void fill(KeyPage& page) = 0;
+  virtual void fill(EventPage& page) = 0;
 
-  template <class Record>
-  std::vector<typename Record::Key> keys_after(std::optional<typename Record::Key> after, std::size_t limit) {
-    KeyPage<Record> page{std::move(after), limit};
-    fill(AnyKeyPage(&page));
+  std::vector<AnyKey> keys_after(const RecordType& type, std::optional<AnyKey> after, std::size_t limit) {
+    KeyPage page{type, std::move(after), limit};
+    fill(page);
     return std::move(page.found);
   }
+  template <class Record>
+  std::vector<typename Record::Key> keys_after(const std::optional<typename Record::Key>& after,
+                                               std::size_t limit) {
+    const std::vector<AnyKey> found = keys_after(
+        record_type<Record>(), after ? std::optional(any_key<Record>(*after)) : std::nullopt, limit);
+    std::vector<typename Record::Key> keys;
+    keys.reserve(found.size());
+    for (const auto& key : found) keys.push_back(key.as<typename Record::Key>());
+    return keys;
+  }
   template <class Event>
-  EventPage<Event> event_page(std::int64_t after, std::size_t limit) {
-    EventPage<Event> page{after, limit};
-    fill(AnyEventPage(&page));
-    return page;
+  EventsFound<Event> event_page(std::int64_t after, std::size_t limit) {
+    EventPage page{event_type<Event>(), after, limit};
+    fill(page);
+    EventsFound<Event> events{.damaged = page.damaged};
+    events.found.reserve(page.found.size());
+    for (const auto& event : page.found) events.found.push_back(std::move(*static_cast<Event*>(event.get())));
+    return events;
   }
   // Up to one that cannot be read; if that is the first, it is refused.
   template <class Event>

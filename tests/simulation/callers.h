@@ -450,12 +450,12 @@ class Callers {
     if (dice_.chance(10)) return RunDue{limits_.due()};
     const auto roll = dice_.below(100);
     if (roll < 20) {
-      return RunDue{store::Due<CreateDedup>{{dice_.chance(50) ? "" : "team", dice_.name("key-", 40)}}};
+      return RunDue{record_key<CreateDedup>({dice_.chance(50) ? "" : "team", dice_.name("key-", 40)})};
     }
-    if (roll < 25) return RunDue{store::Due<Worker>{{dice_.chance(50) ? "" : "team", instance()}}};
-    if (roll < 30) return RunDue{store::Due<DeadWorker>{{dice_.chance(50) ? "" : "team", instance()}}};
+    if (roll < 25) return RunDue{record_key<Worker>({dice_.chance(50) ? "" : "team", instance()})};
+    if (roll < 30) return RunDue{record_key<DeadWorker>({dice_.chance(50) ? "" : "team", instance()})};
     if (roll < 45) return RunDue{suspensions_.due(some_id())};
-    return RunDue{store::Due<Execution>{roll < 75 ? some_id() : lost_id()}};
+    return RunDue{record_key<Execution>(roll < 75 ? some_id() : lost_id())};
   }
 
   Dice dice_;

@@ -155,7 +155,7 @@ TEST_P(Deferred, ACancelOfManySuspendedMembersIsServed) {
   suspend(200, {SingleSignal{"k", {}}});
   expect_same({{CancelFlow{.flow_id = *flow.flow_id}, 5}});
   const FlowKey key{partition_of(flow.flow_id->uuid, 256), *flow.flow_id};
-  expect_same({{RunDue{store::Due<CancelBacklog>{key}}, 6}});
+  expect_same({{RunDue{record_key<CancelBacklog>(key)}, 6}});
   for (const auto& id : suspended_) {
     EXPECT_EQ(deferred_.read(DescribeExecution{id}).value().state.public_state, PublicState::cancelled);
     EXPECT_TRUE(deferred_.read(ListPendingWaitpoints{id}).value().waitpoints.empty());

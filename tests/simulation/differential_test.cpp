@@ -136,8 +136,7 @@ class World {
             [&]<class Asked>([[maybe_unused]] const Asked& asked, const AnswerTo<Asked>& answer) {
               if constexpr (std::is_same_v<Asked, RunDue>) {
                 const bool is_removal = answer && *answer == core::Rule::retention_trimmer;
-                if (is_removal && !std::holds_alternative<store::Due<Execution>>(asked.key))
-                  ++totals.unregistered;
+                if (is_removal && !asked.key.key_of<Execution>()) ++totals.unregistered;
               }
               if (answer)
                 ++totals.succeeded[deed(*answer, short_name_of<Asked>())];
@@ -185,10 +184,8 @@ class World {
   Queries queries;
 
  private:
-  static bool is_look_at_blocked(const store::DueKey& key) {
-    return std::holds_alternative<store::Due<Route>>(key) || std::holds_alternative<store::Due<Group>>(key) ||
-           std::holds_alternative<store::Due<Budget>>(key) ||
-           std::holds_alternative<store::Due<QuotaPolicy>>(key);
+  static bool is_look_at_blocked(const RecordKey& key) {
+    return key.key_of<Route>() || key.key_of<Group>() || key.key_of<Budget>() || key.key_of<QuotaPolicy>();
   }
   static bool is_look(const Step& step) {
     const auto* due = std::get_if<RunDue>(&step.request);
@@ -199,38 +196,35 @@ class World {
     auto keys = memory.due(limit);
     std::vector<Step> steps;
     if (looks == RouteLooks::alone && std::ranges::any_of(keys, is_look_at_blocked)) {
-      std::erase_if(keys, [](const store::DueKey& key) { return !is_look_at_blocked(key); });
+      std::erase_if(keys, [](const RecordKey& key) { return !is_look_at_blocked(key); });
       for (const auto& key : keys) steps.push_back(callers.step(RunDue{key}));
       return steps;
     }
     const auto ask = [&](Request request) { steps.push_back(callers.step(std::move(request))); };
     for (const auto& key : keys) {
-      std::visit([&](const auto& due) { just_before(due, ask); }, key);
+      if (const auto* route = key.key_of<Route>()) just_before(*route, ask);
       ask(RunDue{key});
-      std::visit([&](const auto& due) { just_after(due, ask); }, key);
+      if (const auto* id = key.key_of<Execution>()) just_after(*id, ask);
+      if (const auto* job = key.key_of<BulkJob>()) just_after(*job, ask);
     }
     return steps;
   }
 
   // What comes in the clock's way, in the same batch.
-  template <class Due, class Ask>
-  void just_before(const Due&, const Ask&) {}
   template <class Ask>
-  void just_before(const store::Due<Route>& due, const Ask& ask) {
+  void just_before(const RouteKey& route, const Ask& ask) {
     if (!callers.dice().chance(50)) return;
-    if (const auto id = memory.best_offer(due.key)) {
+    if (const auto id = memory.best_offer(route)) {
       ask(BlockExecution{.execution_id = *id, .reason = BlockingReason::waiting_for_capable_worker});
     }
   }
-  template <class Due, class Ask>
-  void just_after(const Due&, const Ask&) {}
   template <class Ask>
-  void just_after(const store::Due<Execution>& due, const Ask& ask) {
-    if (callers.dice().chance(10)) ask(callers.create_again(due.key));
+  void just_after(const ExecutionId& id, const Ask& ask) {
+    if (callers.dice().chance(10)) ask(callers.create_again(id));
   }
   template <class Ask>
-  void just_after(const store::Due<BulkJob>& due, const Ask& ask) {
-    for (auto& request : memory.bulk_step(due.key)) ask(std::move(request));
+  void just_after(const BulkJobKey& job, const Ask& ask) {
+    for (auto& request : memory.bulk_step(job)) ask(std::move(request));
   }
 };
 

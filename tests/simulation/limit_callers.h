@@ -58,13 +58,13 @@ class LimitCallers {
     }
   }
 
-  store::DueKey due() {
+  RecordKey due() {
     if (dice_.chance(50)) {
       const auto key = some_budget();
-      return store::Due<Budget>{{partition_of(key.uuid, PartitionCounts{}.budget), key}};
+      return record_key<Budget>({partition_of(key.uuid, PartitionCounts{}.budget), key});
     }
     const auto key = some_quota();
-    return store::Due<QuotaPolicy>{{partition_of(key.uuid, PartitionCounts{}.quota), key}};
+    return record_key<QuotaPolicy>({partition_of(key.uuid, PartitionCounts{}.quota), key});
   }
 
  private:

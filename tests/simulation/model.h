@@ -329,33 +329,34 @@ class Model {
   }
 
   void happened(const RunDue& request, core::Rule rule) {
-    std::visit([&](const auto& due) { rule_fired(due, rule); }, request.key);
+    if (const auto* worker = request.key.key_of<Worker>()) worker_swept(*worker, rule);
+    if (const auto* worker = request.key.key_of<DeadWorker>()) leases_offered(*worker, rule);
+    if (const auto* suspension = request.key.key_of<Suspension>()) suspension_looked_at(*suspension, rule);
+    if (const auto* waitpoint = request.key.key_of<Waitpoint>()) waitpoint_looked_at(*waitpoint, rule);
+    if (const auto* id = request.key.key_of<Execution>()) rule_fired(*id, rule);
   }
-  template <class Record>
-  void rule_fired(const store::Due<Record>&, core::Rule) {}
-  void rule_fired(const store::Due<Worker>& due, core::Rule rule) {
+  void worker_swept(const WorkerKey& worker, core::Rule rule) {
     if (rule == core::Rule::none) return;
-    EXPECT_FALSE(is_alive(due.key)) << "a worker was swept while it was alive";
-    workers_.erase(due.key);
+    EXPECT_FALSE(is_alive(worker)) << "a worker was swept while it was alive";
+    workers_.erase(worker);
   }
   // Whose namespace it works for is not known here: of what it held, nothing is certain any more.
-  void rule_fired(const store::Due<DeadWorker>& due, core::Rule rule) {
+  void leases_offered(const DeadWorkerKey& worker, core::Rule rule) {
     if (rule == core::Rule::none) return;
     std::vector<ExecutionId> held;
     for (const auto& [id, lease] : leases_) {
-      if (lease.worker_instance_id == due.key.worker_instance_id) held.push_back(id);
+      if (lease.worker_instance_id == worker.worker_instance_id) held.push_back(id);
     }
     for (const auto& id : held) joined(id);
   }
-  void rule_fired(const store::Due<Suspension>& due, core::Rule rule) {
-    const ExecutionId id{due.key.partition_key, due.key.execution_id};
+  void suspension_looked_at(const SuspensionKey& key, core::Rule rule) {
+    const auto id = owner_of(key);
     if (rule != core::Rule::none && suspensions_.timed_out(id, now_)) ended(id);
   }
-  void rule_fired(const store::Due<Waitpoint>& due, core::Rule rule) {
-    if (rule != core::Rule::none) suspensions_.pending_expired(due.key, now_);
+  void waitpoint_looked_at(const WaitpointRecordKey& key, core::Rule rule) {
+    if (rule != core::Rule::none) suspensions_.pending_expired(key, now_);
   }
-  void rule_fired(const store::Due<Execution>& due, core::Rule rule) {
-    const auto& id = due.key;
+  void rule_fired(const ExecutionId& id, core::Rule rule) {
     switch (rule) {
       case core::Rule::execution_deadline:
       case core::Rule::reclaim:

@@ -4,17 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "core/flow/cancel_flow.h"
-#include "core/flow/dependency.h"
-#include "core/lifecycle/dead_worker.h"
-#include "core/limits/budget.h"
-#include "core/limits/quota.h"
-#include "core/registry/registration.h"
-#include "core/registry/unblock.h"
-#include "core/registry/worker.h"
-#include "core/stream/stream.h"
-#include "core/suspension/suspension.h"
-#include "core/suspension/waitpoint.h"
+#include "core/clock/clock_rules.h"
+#include "core/views/listing.h"
 #include "engine/batch.h"
 #include "engine/check.h"
 #include "engine/listing.h"
@@ -85,10 +76,10 @@ class Replica {
 
   State state() { return read_state(reader()); }
 
-  std::vector<store::DueKey> due(std::size_t limit) {
+  std::vector<RecordKey> due(std::size_t limit) {
     core::Unit unit(reader());
     const auto now = reader_->begin(unit);
-    std::vector<store::DueKey> keys;
+    std::vector<RecordKey> keys;
     const store::DueScan scan{.until_ms = now, .limit = limit, .purge_limit = limit};
     for (auto& record : reader_->due(scan).found) keys.push_back(std::move(record.key));
     reader_->rollback();
@@ -191,7 +182,7 @@ class Replica {
   }
 
   static void want(core::Unit& unit, const RunDue& request) {
-    std::visit([&]<class Record>(const store::Due<Record>& due) { unit.want<Record>(due.key); }, request.key);
+    unit.want(request.key.type->place, request.key.key.get());
   }
   static void want(core::Unit& unit, const ApplyBulk& request) { unit.want<Execution>(request.execution_id); }
   static void want(core::Unit&, const RecordBulk&) {}
@@ -201,7 +192,7 @@ class Replica {
   }
 
   static core::Rule apply(core::Unit& unit, const RunDue& request, core::Context& at) {
-    return std::visit([&](const auto& due) { return core::run_due(unit, due.key, at); }, request.key);
+    return core::run_clock(unit, request.key, at);
   }
   static Result<core::BulkItem> apply(core::Unit& unit, const ApplyBulk& request, core::Context& at) {
     const auto* job = unit.find<BulkJob>({request.operation_id});

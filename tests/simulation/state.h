@@ -28,8 +28,8 @@ struct State {
   TupleOf<Log, Events> logs;
   LaneCounts counts;     // as they are kept
   LaneCounts recounted;  // row by row
-  std::set<store::DueKey> due_within_a_day;
-  std::set<store::DueKey> removed_within_a_day;
+  std::set<RecordKey> due_within_a_day;
+  std::set<RecordKey> removed_within_a_day;
   std::optional<std::int64_t> next_due;
 
   template <class Record>
@@ -83,7 +83,7 @@ inline State read_state(store::Session& session) {
   state.recounted = session.count_executions();
   const auto tomorrow = state.now_ms + 86'400'000;
   const auto keys_of = [](const store::DueRecords& records) {
-    std::set<store::DueKey> keys;
+    std::set<RecordKey> keys;
     for (const auto& record : records.found) keys.insert(record.key);
     return keys;
   };

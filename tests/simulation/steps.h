@@ -17,7 +17,7 @@ namespace flowfabric::simulation {
 // The clock looks at one record.
 struct RunDue {
   using Answer = core::Rule;
-  store::DueKey key;
+  RecordKey key;
 };
 
 // One execution of a bulk operation's step, and the end of the step.

@@ -111,11 +111,11 @@ class SuspensionCallers {
     return request;
   }
 
-  store::DueKey due(const ExecutionId& nobody) {
+  RecordKey due(const ExecutionId& nobody) {
     const auto known = waitpoint(nobody);
     const auto& id = known.execution_id;
-    if (dice_.chance(50)) return store::Due<Suspension>{{id.partition, id.uuid}};
-    return store::Due<Waitpoint>{{id.partition, id.uuid, known.waitpoint.waitpoint_id}};
+    if (dice_.chance(50)) return record_key<Suspension>({id.partition, id.uuid});
+    return record_key<Waitpoint>({id.partition, id.uuid, known.waitpoint.waitpoint_id});
   }
   // Of an execution that has waitpoints.
   ExecutionId some_execution(const ExecutionId& nobody) { return waitpoint(nobody).execution_id; }

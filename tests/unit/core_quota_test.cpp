@@ -43,7 +43,7 @@ class QuotaClock : public testing::Test {
     before(unit);
     unit.keep();
     Context at{.now_ms = kNow};
-    const auto rule = run_due(unit, key_, at);
+    const auto rule = run_quota_policy_clock(unit, key_, at);
     unit.keep();
     notes_ = unit.take_notes();
     session_->commit(unit);

@@ -67,7 +67,7 @@ class PendingSiblings : public testing::Test {
     Unit unit(*session_);
     Context at{.now_ms = session_->begin(unit)};
     unit.begin_operation();
-    const auto rule = run_due(unit, key_, at);
+    const auto rule = run_sibling_cancel_clock(unit, key_, at);
     unit.keep();
     session_->commit(unit);
     return rule;

@@ -126,8 +126,8 @@ class GatedSession final : public store::Session {
   }
   store::EventRange event_range(EventFamily family) override { return inner_->event_range(family); }
   std::optional<std::int64_t> oldest_event() override { return inner_->oldest_event(); }
-  void fill(store::AnyKeyPage page) override { inner_->fill(page); }
-  void fill(store::AnyEventPage page) override { inner_->fill(page); }
+  void fill(store::KeyPage& page) override { inner_->fill(page); }
+  void fill(store::EventPage& page) override { inner_->fill(page); }
   std::map<PublicState, std::int64_t> count_lane(const std::string& lane) override {
     return inner_->count_lane(lane);
   }

@@ -327,7 +327,7 @@ CancelStep cancel_members(Unit& unit, const FlowKey& key, Context& at) {
   return {.finished = true, .waits_for_active = false};
 }
 
-Rule run_due(Unit& unit, const FlowKey& key, Context& at) {
+Rule run_cancel_backlog_clock(Unit& unit, const FlowKey& key, Context& at) {
   const auto* backlog = unit.find<CancelBacklog>(key);
   if (!backlog || !backlog->next_due_at_ms || *backlog->next_due_at_ms > at.now_ms) return Rule::none;
   if (backlog->status == BacklogState::kept) {
@@ -378,7 +378,7 @@ void drain(Unit& unit, const EdgeGroupKey& key) {
 
 }  // namespace
 
-Rule run_due(Unit& unit, const EdgeGroupKey& key, Context& at) {
+Rule run_sibling_cancel_clock(Unit& unit, const EdgeGroupKey& key, Context& at) {
   const auto* found = unit.find<PendingCancelGroup>(key);
   if (!found) {
     unit.note(Noted::sibling_reconciliation, "no_op");

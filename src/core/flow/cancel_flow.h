@@ -45,9 +45,9 @@ void cancel_member(Unit& unit, const FlowKey& key, const ExecutionId& id, Contex
 void give_up_member(Unit& unit, const FlowKey& key, const ExecutionId& id);
 // The members that the next step would cancel.
 OwedCancels next_page(const FlowKey& key);
-Rule run_due(Unit& unit, const FlowKey& key, Context& at);
+Rule run_cancel_backlog_clock(Unit& unit, const FlowKey& key, Context& at);
 
 // One step of cancelling the siblings of a decided join.
-Rule run_due(Unit& unit, const EdgeGroupKey& key, Context& at);
+Rule run_sibling_cancel_clock(Unit& unit, const EdgeGroupKey& key, Context& at);
 
 }  // namespace flowfabric::core

@@ -306,7 +306,7 @@ void fetch_dependents(Unit& unit, const std::vector<ExecutionId>& ending) {
   fetch_downstreams(unit, with_edges(unit, questions));
 }
 
-Rule run_due(Unit& unit, const DependencyDispatchKey& key, Context& at) {
+Rule run_dependency_clock(Unit& unit, const DependencyDispatchKey& key, Context& at) {
   const ExecutionId id{key.partition_key, key.execution_id};
   const auto* execution = unit.find<Execution>(id);
   const auto* dispatch = unit.find<DependencyDispatch>(key);

@@ -26,7 +26,7 @@ void fetch_dependents(Unit& unit, const std::vector<ExecutionId>& ending);
 void follow_end_of_member(Unit& unit, const Execution& ended, const Context& at);
 // Names what a request about an edge will need.
 void want_edge(Unit& unit, const EdgeKey& edge, const ExecutionId& upstream, const ExecutionId& downstream);
-Rule run_due(Unit& unit, const DependencyDispatchKey& key, Context& at);
+Rule run_dependency_clock(Unit& unit, const DependencyDispatchKey& key, Context& at);
 
 // Refused: the join takes no more edges.
 Result<void> check_open(const EdgeGroup& group, const Execution& downstream);

@@ -194,7 +194,7 @@ void record_bulk_step(Unit& unit, const BulkStep& step, Context& at) {
   job.next_due_at_ms = saturating_add(at.now_ms, wait_ms);
 }
 
-Rule run_due(Unit& unit, const BulkJobKey& key, Context& at) {
+Rule run_bulk_job_clock(Unit& unit, const BulkJobKey& key, Context& at) {
   const auto* job = unit.find<BulkJob>(key);
   const bool over =
       job && job->state != BulkState::running && job->next_due_at_ms && *job->next_due_at_ms <= at.now_ms;

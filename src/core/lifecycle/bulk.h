@@ -35,6 +35,6 @@ void record_bulk_step(Unit& unit, const BulkStep& step, Context& at);
 std::uint32_t bulk_step_size(const BulkJob& job);
 
 // Removes an operation that has ended, after its retention.
-Rule run_due(Unit& unit, const BulkJobKey& key, Context& at);
+Rule run_bulk_job_clock(Unit& unit, const BulkJobKey& key, Context& at);
 
 }  // namespace flowfabric::core

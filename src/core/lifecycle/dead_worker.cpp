@@ -70,7 +70,7 @@ void pass(Unit& unit, const DeadWorkerKey& key, const std::vector<ExecutionId>& 
   dead.next_due_at_ms = at.now_ms;
 }
 
-Rule run_due(Unit& unit, const DeadWorkerKey& key, Context& at) {
+Rule run_dead_worker_clock(Unit& unit, const DeadWorkerKey& key, Context& at) {
   const auto* found = unit.find<DeadWorker>(key);
   if (!found) return Rule::none;
   const auto dead = *found;

@@ -9,7 +9,7 @@
 namespace flowfabric::core {
 
 // One step.
-Rule run_due(Unit& unit, const DeadWorkerKey& key, Context& at);
+Rule run_dead_worker_clock(Unit& unit, const DeadWorkerKey& key, Context& at);
 
 // The parts of a step, for when one of its executions cannot be read: what it is about, one of them alone,
 // and its end.

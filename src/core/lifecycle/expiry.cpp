@@ -86,7 +86,7 @@ void expire(Unit& unit, Execution& execution, const std::string& reason, const C
   finish(unit, execution, TerminalOutcome::expired, at);
 }
 
-Rule run_due(Unit& unit, const ExecutionId& id, Context& at) {
+Rule run_execution_clock(Unit& unit, const ExecutionId& id, Context& at) {
   const auto* found = unit.find<Execution>(id);
   if (!found) return Rule::none;
   const Rule rule = due_rule(*found, at);
@@ -132,7 +132,7 @@ Rule run_due(Unit& unit, const ExecutionId& id, Context& at) {
   return rule;
 }
 
-Rule run_due(Unit& unit, const CreateDedupKey& key, Context& at) {
+Rule run_create_dedup_clock(Unit& unit, const CreateDedupKey& key, Context& at) {
   const auto* dedup = unit.find<CreateDedup>(key);
   if (!dedup || !is_due(dedup->next_due_at_ms, at)) return Rule::none;
   unit.erase<CreateDedup>(key);

@@ -13,8 +13,8 @@ inline constexpr const char* kExecutionDeadline = "execution_deadline";
 inline constexpr const char* kMaxReclaimsExceeded = "max_reclaims_exceeded";
 
 // Applies at most one rule; what is due after that is found by the clock's next look.
-Rule run_due(Unit& unit, const ExecutionId& id, Context& at);
-Rule run_due(Unit& unit, const CreateDedupKey& key, Context& at);
+Rule run_execution_clock(Unit& unit, const ExecutionId& id, Context& at);
+Rule run_create_dedup_clock(Unit& unit, const CreateDedupKey& key, Context& at);
 
 // Its last reclaim is used up: the execution fails for good.
 void give_up_reclaiming(Unit& unit, Execution& execution, Context& at);

@@ -24,7 +24,7 @@ bool has_ended(Unit& unit, const FlowId& flow) {
   std::set<ExecutionId> changed;
   unit.for_each_dirty<Execution>([&](const Slot<Execution>& slot) {
     if (!all_had) changed.insert(slot.key);
-    const auto* member = slot.changed.get();
+    const auto* member = slot.changed;
     goes_on = goes_on || (member && member->flow_id == flow &&
                           member->state.lifecycle_phase != LifecyclePhase::terminal);
   });

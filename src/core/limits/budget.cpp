@@ -538,7 +538,7 @@ std::optional<std::int64_t> next_clock(const Budget& budget, const RuleSet& off)
   return other && look ? std::min(other, look) : (other ? other : look);
 }
 
-Rule run_due(Unit& unit, const BudgetKey& key, Context& at) {
+Rule run_budget_clock(Unit& unit, const BudgetKey& key, Context& at) {
   const auto* found = unit.find<Budget>(key);
   if (!found || !found->next_due_at_ms || *found->next_due_at_ms > at.now_ms) return Rule::none;
   const bool changed_before = unit.is_changed<Budget>(key);
@@ -564,7 +564,7 @@ Rule run_due(Unit& unit, const BudgetKey& key, Context& at) {
   return Rule::unblock;
 }
 
-Rule run_due(Unit& unit, const UsageDedupKey& key, Context& at) {
+Rule run_usage_dedup_clock(Unit& unit, const UsageDedupKey& key, Context& at) {
   const auto* dedup = unit.find<UsageDedup>(key);
   if (!dedup || !dedup->next_due_at_ms || *dedup->next_due_at_ms > at.now_ms) return Rule::none;
   unit.erase<UsageDedup>(key);

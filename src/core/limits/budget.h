@@ -39,7 +39,7 @@ void recheck_all(Unit& unit, const BudgetKey& key, const Context& at);
 
 // When the budget is due next, by rules that are not off.
 std::optional<std::int64_t> next_clock(const Budget& budget, const RuleSet& off = {});
-Rule run_due(Unit& unit, const BudgetKey& key, Context& at);
-Rule run_due(Unit& unit, const UsageDedupKey& key, Context& at);
+Rule run_budget_clock(Unit& unit, const BudgetKey& key, Context& at);
+Rule run_usage_dedup_clock(Unit& unit, const UsageDedupKey& key, Context& at);
 
 }  // namespace flowfabric::core

@@ -399,7 +399,7 @@ std::optional<std::int64_t> next_clock(const QuotaPolicy& policy, const RuleSet&
   return look && count ? std::min(look, count) : (look ? look : count);
 }
 
-Rule run_due(Unit& unit, const QuotaPolicyKey& key, Context& at) {
+Rule run_quota_policy_clock(Unit& unit, const QuotaPolicyKey& key, Context& at) {
   const auto* found = unit.find<QuotaPolicy>(key);
   if (!found || !found->next_due_at_ms || *found->next_due_at_ms > at.now_ms) return Rule::none;
   const auto is_due = [&](Rule rule, const std::optional<std::int64_t>& clock) {

@@ -37,6 +37,6 @@ void recheck_all(Unit& unit, const QuotaPolicyKey& key, const Context& at);
 
 // When the policy is due next, by rules that are not off.
 std::optional<std::int64_t> next_clock(const QuotaPolicy& policy, const RuleSet& off = {});
-Rule run_due(Unit& unit, const QuotaPolicyKey& key, Context& at);
+Rule run_quota_policy_clock(Unit& unit, const QuotaPolicyKey& key, Context& at);
 
 }  // namespace flowfabric::core

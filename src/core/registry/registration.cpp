@@ -113,7 +113,7 @@ Rule remove_if_unused(Unit& unit, const RouteKey& key, const Context& at) {
   return remove_unless<Route>(unit, key, at, [&](const Route& route) { return has_group(unit, route); });
 }
 
-Rule run_due(Unit& unit, const GroupKey& key, Context& at) {
+Rule run_group_clock(Unit& unit, const GroupKey& key, Context& at) {
   return remove_unless<Group>(
       unit, key, at, [&](const Group& group) { return !unit.ask(ExecutionsIn{group.group_id}).empty(); });
 }

@@ -36,6 +36,6 @@ void want_registered(Unit& unit, const std::string& lane, const std::string& nam
 
 // Their time has come: they are removed, or looked at again later.
 Rule remove_if_unused(Unit& unit, const RouteKey& key, const Context& at);
-Rule run_due(Unit& unit, const GroupKey& key, Context& at);
+Rule run_group_clock(Unit& unit, const GroupKey& key, Context& at);
 
 }  // namespace flowfabric::core

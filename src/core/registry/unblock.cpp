@@ -60,7 +60,7 @@ bool is_blocked_on_route(const Execution& execution) {
          execution.state.blocking_reason == BlockingReason::waiting_for_capable_worker;
 }
 
-Rule run_due(Unit& unit, const RouteKey& key, Context& at) {
+Rule run_route_clock(Unit& unit, const RouteKey& key, Context& at) {
   const auto* route = unit.find<Route>(key);
   if (!route) return Rule::none;
   const bool looks =

@@ -8,12 +8,12 @@ namespace flowfabric::core {
 
 bool is_blocked_on_route(const Execution& execution);
 // The clock is to look at the route by then. Counts as a change of the route even if it is armed already: see
-// run_due.
+// run_route_clock.
 void arm_route(Unit& unit, std::int64_t route_id, std::int64_t due_ms);
 
 // Lets go what is blocked on a route as soon as one live worker covers all it requires. A route that nothing
 // needs any more is removed.
-Rule run_due(Unit& unit, const RouteKey& key, Context& at);
+Rule run_route_clock(Unit& unit, const RouteKey& key, Context& at);
 // The same when nobody can tell which workers there are: work that a claim may find is better off than work
 // that waits for good.
 void unblock_unseen(Unit& unit, const RouteKey& key, Context& at);

@@ -154,7 +154,7 @@ Result<MarkedDead> apply(Unit& unit, const MarkWorkerDead& request, Context& at)
   return MarkedDead{true};
 }
 
-Rule run_due(Unit& unit, const WorkerKey& key, Context& at) {
+Rule run_worker_clock(Unit& unit, const WorkerKey& key, Context& at) {
   const auto* worker = unit.find<Worker>(key);
   if (!worker) return Rule::none;
   if (expiry(*worker) >= at.now_ms) {

@@ -15,6 +15,6 @@ bool is_alive(const Worker& worker, const Context& at);
 // of them, but for those where an instance of the same name is registered.
 bool works_for(Unit& unit, const WorkerKey& worker, const std::string& name_space);
 // Removes a worker that was not heard of in its time.
-Rule run_due(Unit& unit, const WorkerKey& key, Context& at);
+Rule run_worker_clock(Unit& unit, const WorkerKey& key, Context& at);
 
 }  // namespace flowfabric::core

@@ -270,7 +270,7 @@ std::optional<Closing> closing_of(const Execution* execution, std::uint32_t atte
   return std::nullopt;
 }
 
-Rule run_due(Unit& unit, const StreamKey& key, Context& at) {
+Rule run_stream_clock(Unit& unit, const StreamKey& key, Context& at) {
   const auto* found = unit.find<Stream>(key);
   if (!found || !found->next_due_at_ms || *found->next_due_at_ms > at.now_ms) return Rule::none;
   auto& stream = unit.edit<Stream>(key);

@@ -21,6 +21,6 @@ struct Closing {
 std::optional<Closing> closing_of(const Execution* execution, std::uint32_t attempt_index,
                                   const Attempt* ended);
 
-Rule run_due(Unit& unit, const StreamKey& key, Context& at);
+Rule run_stream_clock(Unit& unit, const StreamKey& key, Context& at);
 
 }  // namespace flowfabric::core

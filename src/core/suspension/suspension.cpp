@@ -270,7 +270,7 @@ Result<Resumed> apply(Unit& unit, const ResumeExecution& request, Context& at) {
   return Resumed{unit.find<Execution>(id)->state.public_state};
 }
 
-Rule run_due(Unit& unit, const SuspensionKey& key, Context& at) {
+Rule run_suspension_clock(Unit& unit, const SuspensionKey& key, Context& at) {
   const ExecutionId id{key.partition_key, key.execution_id};
   const auto* execution = unit.find<Execution>(id);
   const auto* suspension = unit.find<Suspension>(key);

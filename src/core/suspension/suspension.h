@@ -55,6 +55,6 @@ void fetch_suspensions(Unit& unit, const std::vector<ExecutionId>& ids);
 
 Result<Resumed> apply(Unit& unit, const ResumeExecution& request, Context& at);
 
-Rule run_due(Unit& unit, const SuspensionKey& key, Context& at);
+Rule run_suspension_clock(Unit& unit, const SuspensionKey& key, Context& at);
 
 }  // namespace flowfabric::core

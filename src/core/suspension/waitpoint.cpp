@@ -181,7 +181,7 @@ bool has_expired(const Waitpoint& waitpoint, std::int64_t now_ms) {
          *waitpoint.expires_at_ms <= now_ms;
 }
 
-Rule run_due(Unit& unit, const WaitpointRecordKey& key, Context& at) {
+Rule run_waitpoint_clock(Unit& unit, const WaitpointRecordKey& key, Context& at) {
   const auto* found = unit.find<Waitpoint>(key);
   if (!found || !found->next_due_at_ms) return Rule::none;
   if (!has_expired(*found, at.now_ms)) {

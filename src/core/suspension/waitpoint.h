@@ -25,6 +25,6 @@ Result<WaitpointClosed> apply(Unit& unit, const CloseWaitpoint& request, Context
 // not.
 bool has_expired(const Waitpoint& waitpoint, std::int64_t now_ms);
 // Closes such a one.
-Rule run_due(Unit& unit, const WaitpointRecordKey& key, Context& at);
+Rule run_waitpoint_clock(Unit& unit, const WaitpointRecordKey& key, Context& at);
 
 }  // namespace flowfabric::core

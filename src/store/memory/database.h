@@ -1,8 +1,10 @@
 // The tables of a memory store, and its indexes.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <set>
 
@@ -12,10 +14,51 @@
 namespace flowfabric::store {
 
 using core::Offer;
-using core::Slot;
 
+// The rows of one table, by key.
+using AnyTable = std::map<AnyKey, std::shared_ptr<const void>>;
+
+// A table whose type is known.
 template <class Record>
-using Table = std::map<typename Record::Key, std::shared_ptr<const Record>>;
+class Table {
+ public:
+  using Key = typename Record::Key;
+  struct Row {
+    const Key& first;
+    const Record* second;
+    const Row* operator->() const { return this; }
+  };
+  class Iterator {
+   public:
+    explicit Iterator(AnyTable::const_iterator at) : at_(at) {}
+    Row operator*() const { return {at_->first.as<Key>(), static_cast<const Record*>(at_->second.get())}; }
+    Row operator->() const { return **this; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    bool operator==(const Iterator&) const = default;
+    AnyTable::const_iterator base() const { return at_; }
+
+   private:
+    AnyTable::const_iterator at_;
+  };
+
+  explicit Table(AnyTable& rows) : rows_(rows) {}
+  Iterator begin() const { return Iterator(rows_.begin()); }
+  Iterator end() const { return Iterator(rows_.end()); }
+  Iterator find(const Key& key) const { return Iterator(rows_.find(any_key<Record>(key))); }
+  Iterator lower_bound(const Key& key) const { return Iterator(rows_.lower_bound(any_key<Record>(key))); }
+  Iterator upper_bound(const Key& key) const { return Iterator(rows_.upper_bound(any_key<Record>(key))); }
+  std::shared_ptr<const Record> at(const Key& key) const {
+    return std::static_pointer_cast<const Record>(rows_.at(any_key<Record>(key)));
+  }
+  void erase(Iterator first, Iterator last) { rows_.erase(first.base(), last.base()); }
+
+ private:
+  AnyTable& rows_;
+};
+
 template <class Event>
 struct Log {
   std::deque<Event> events;
@@ -33,16 +76,16 @@ struct Database {
   std::function<std::int64_t()> now_ms;
   bool instant{true};
 
-  boost::mp11::mp_rename<boost::mp11::mp_transform<Table, Records>, std::tuple> tables;
+  std::array<AnyTable, kRecordTypes> tables;
   boost::mp11::mp_rename<boost::mp11::mp_transform<Log, Events>, std::tuple> logs;
   std::map<LaneCountKey, std::int64_t> counts;
   std::map<std::int64_t, std::set<Offer>> offers;
-  std::set<std::pair<std::int64_t, DueKey>> due;
+  std::set<std::pair<std::int64_t, RecordKey>> due;
   // By lane: the routes that offer something, and those that something is blocked on.
   std::map<std::string, std::set<std::int64_t>> offering_routes;
   std::map<std::string, std::set<std::int64_t>> armed_routes;
   ByAge by_age;
-  std::set<std::pair<std::int64_t, DueKey>> removable;  // by time of removal
+  std::set<std::pair<std::int64_t, RecordKey>> removable;  // by time of removal
   std::map<std::pair<std::int64_t, PublicState>, ByAge> group_members;
   std::map<std::int64_t, std::set<GroupKey>> groups_of_route;
   std::map<FlowId, ByAge> flow_members;
@@ -56,80 +99,18 @@ struct Database {
   std::set<std::pair<WaitpointId, WaitpointRecordKey>> waitpoints_by_id;
 
   template <class Record>
-  Table<Record>& table() {
-    return std::get<Table<Record>>(tables);
+  Table<Record> table() {
+    return Table<Record>(tables[place_of<Record>]);
   }
   template <class Event>
   Log<Event>& log() {
     return std::get<Log<Event>>(logs);
   }
 
-  // Keeps the indexes of one record, as it comes or goes.
-  template <class Record>
-  void index(const Record* record, bool comes) {
-    const auto update = [comes](auto& set, const auto& entry) {
-      if (comes)
-        set.insert(entry);
-      else
-        set.erase(entry);
-    };
-    if (!record) return;
-    if constexpr (has_clock<Record>) {
-      if (record->next_due_at_ms)
-        update(due, std::pair(*record->next_due_at_ms, DueKey(Due<Record>{record->key()})));
-    }
-    if constexpr (is_removable<Record>) {
-      if (const std::optional<std::int64_t> at = record->purge_at_ms)
-        update(removable, std::pair(*at, DueKey(Due<Record>{record->key()})));
-    }
-    if constexpr (std::is_same_v<Record, Execution>) {
-      if (record->offer_order) {
-        auto& offered = offers[record->route_id];
-        update(offered, Offer{*record->offer_order, record->key()});
-        auto& offering = offering_routes[record->lane_id];
-        if (offered.empty())
-          offering.erase(record->route_id);
-        else
-          offering.insert(record->route_id);
-      }
-      update(by_age, position_of(*record));
-      update(group_members[{record->group_id, record->state.public_state}], position_of(*record));
-      if (!comes) drop_if_empty(group_members, std::pair(record->group_id, record->state.public_state));
-      if (record->flow_id) update(flow_members[*record->flow_id], position_of(*record));
-      if (record->state.eligibility_state == EligibilityState::blocked_by_route) {
-        update(blocked_on_route[record->route_id], position_of(*record));
-      }
-      if (record->blocked_on) update(blocked_on[*record->blocked_on], position_of(*record));
-      if (core::is_held(*record)) update(held_by[record->lease.worker_instance_id], record->key());
-    }
-    if constexpr (std::is_same_v<Record, QuotaAdmission>) {
-      if (record->window_at_ms) {
-        update(windows[{record->partition_key, record->quota_policy_id}],
-               std::pair(*record->window_at_ms, record->key()));
-      }
-    }
-    if constexpr (std::is_same_v<Record, Flow>) {
-      update(flows_by_age,
-             core::ListPosition{record->created_at_ms, {record->partition_key, record->flow_id.uuid}});
-    }
-    if constexpr (std::is_same_v<Record, Edge>) {
-      update(edges_from[record->upstream()], record->key());
-      update(edges_into[record->downstream()], record->key());
-    }
-    if constexpr (std::is_same_v<Record, Waitpoint>) {
-      update(waitpoints_by_id, std::pair(record->waitpoint_id, record->key()));
-    }
-    if constexpr (std::is_same_v<Record, Group>) {
-      if (record->route_id) update(groups_of_route[*record->route_id], record->key());
-    }
-    if constexpr (std::is_same_v<Record, Route>) {
-      if (record->next_due_at_ms) update(armed_routes[record->lane_id], record->route_id);
-      if (comes) return;
-      drop_if_empty(offers, record->route_id);
-      drop_if_empty(blocked_on_route, record->route_id);
-      drop_if_empty(groups_of_route, record->route_id);
-    }
-  }
+  // Keep the indexes of one record, as it comes or goes.
+  void index(const RecordType& type, const AnyKey& key, const void* record, bool comes);
+  void index(const Execution& execution, bool comes);
+  void index(const Route& route, bool comes);
 
   template <class Map, class Key>
   static void drop_if_empty(Map& map, const Key& key) {
@@ -137,35 +118,8 @@ struct Database {
     if (it != map.end() && it->second.empty()) map.erase(it);
   }
 
-  template <class Record>
-  void write(const Slot<Record>& slot, bool is_stored) {
-    if (is_stored) index<Record>(slot.stored.get(), false);
-    index<Record>(slot.changed.get(), true);
-    if (slot.changed)
-      table<Record>().insert_or_assign(slot.key, slot.changed);
-    else
-      table<Record>().erase(slot.key);
-  }
-
-  template <class Record>
-  void erase_of(const ExecutionId& id) {
-    auto& all = table<Record>();
-    std::vector<typename Record::Key> keys;
-    for (auto it = all.lower_bound(first_key<Record>(id)); it != all.end() && owner_of(it->first) == id;
-         ++it) {
-      index<Record>(it->second.get(), false);
-      keys.push_back(it->first);
-    }
-    for (const auto& key : keys) all.erase(key);
-  }
-
-  template <class Record>
-  static typename Record::Key first_key(const ExecutionId& id) {
-    if constexpr (std::is_same_v<typename Record::Key, ExecutionId>)
-      return id;
-    else
-      return {.partition_key = id.partition, .execution_id = id.uuid};
-  }
+  void write(const RecordType& type, const core::AnySlot& slot, bool is_stored);
+  void erase_of(const RecordType& type, const ExecutionId& id);
 
   template <class Event>
   void append(const std::vector<Event>& events) {

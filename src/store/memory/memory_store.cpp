@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "core/scanner_filter.h"
+#include "core/clock/scanner_filter.h"
 #include "store/first_positions.h"
 #include "store/memory/database.h"
 
@@ -45,14 +45,13 @@ class MemorySession final : public Session {
   }
 
   void load(Unit& unit) override {
-    for_each_type<Records>([&]<class Record>() {
-      if (!unit.wants<Record>()) return;
-      for (const auto& key : std::exchange(unit.wanted<Record>(), {})) {
-        const auto& table = database_->table<Record>();
+    for (const auto& type : record_types()) {
+      const auto& table = database_->tables[type.place];
+      for (const auto& key : unit.take_wanted(type.place)) {
         const auto it = table.find(key);
-        unit.put<Record>(key, it == table.end() ? nullptr : it->second);
+        unit.put(type.place, key.get(), it == table.end() ? nullptr : it->second);
       }
-    });
+    }
     for_each_type<core::Questions>([&]<class Question>() {
       if (!unit.wants_answers<Question>()) return;
       for (const auto& question : std::exchange(unit.wanted_answers<Question>(), {})) {
@@ -82,12 +81,11 @@ class MemorySession final : public Session {
 
   void commit(Unit& unit) override {
     for (const auto& id : unit.purged()) {
-      for_each_type<OwnedRecords>([&]<class Record>() { database_->erase_of<Record>(id); });
+      for (const auto* type : owned_types()) database_->erase_of(*type, id);
     }
-    for_each_type<Records>([&]<class Record>() {
-      unit.for_each_dirty<Record>(
-          [&](const Slot<Record>& slot) { database_->write(slot, unit.is_stored(slot)); });
-    });
+    for (const auto& type : record_types()) {
+      for (const auto* slot : unit.dirty(type.place)) database_->write(type, *slot, unit.is_stored(*slot));
+    }
     for (const auto& [stream, count] : unit.dropped_frames()) drop_frames(stream, count);
     for_each_type<Events>([&]<class Event>() {
       database_->append(unit.appended<Event>());
@@ -103,18 +101,21 @@ class MemorySession final : public Session {
 
   DueRecords due(const DueScan& scan) override {
     DueRecords records;
-    std::array<std::size_t, std::variant_size_v<DueKey>> counts{};
+    std::array<std::size_t, kRecordTypes> counts{};
     for (const auto& [time, key] : database_->due) {
       if (time > scan.until_ms) break;
-      if (counts[key.index()] == scan.limit || !is_for(scan.scope, key)) continue;
-      ++counts[key.index()];
+      auto& count = counts[key.type->place];
+      const bool is_covered = scan.scope.covers(core::clock_rule(*key.type).rules);
+      if (count == scan.limit || !is_covered || !passes(scan.scope, key)) continue;
+      ++count;
       records.found.push_back({time, key});
     }
     counts.fill(0);
     for (const auto& [time, key] : database_->removable) {
       if (time > scan.until_ms) break;
-      if (counts[key.index()] == scan.purge_limit || !is_for_removal(scan.scope, key)) continue;
-      ++counts[key.index()];
+      auto& count = counts[key.type->place];
+      if (count == scan.purge_limit || !scan.scope.removes() || !passes(scan.scope, key)) continue;
+      ++count;
       records.found.push_back({time, key});
     }
     return records;
@@ -129,7 +130,7 @@ class MemorySession final : public Session {
 
   std::vector<ListedExecution> listed(const std::vector<core::ListPosition>& positions) override {
     std::vector<ListedExecution> found;
-    const auto& table = database_->table<Execution>();
+    const auto table = database_->table<Execution>();
     for (const auto& position : positions) {
       const auto it = table.find(position.execution_id);
       if (it != table.end()) found.push_back(flowfabric::listed(*it->second));
@@ -139,7 +140,7 @@ class MemorySession final : public Session {
 
   std::vector<Attempt> attempts_of(const ExecutionId& id) override {
     std::vector<Attempt> attempts;
-    const auto& table = database_->table<Attempt>();
+    const auto table = database_->table<Attempt>();
     for (auto it = table.lower_bound({id.partition, id.uuid, 0});
          it != table.end() && it->first.partition_key == id.partition && it->first.execution_id == id.uuid;
          ++it) {
@@ -161,7 +162,7 @@ class MemorySession final : public Session {
 
   std::vector<Frame> frames(const FrameScan& scan) override {
     std::vector<Frame> found;
-    const auto& table = database_->table<Frame>();
+    const auto table = database_->table<Frame>();
     for (auto it = table.lower_bound(place_of(scan.stream, scan.from));
          it != table.end() && it->first <= place_of(scan.stream, scan.to) && found.size() < scan.limit;
          ++it) {
@@ -191,7 +192,7 @@ class MemorySession final : public Session {
 
   std::vector<Stream> streams_of(const ExecutionId& id) override {
     std::vector<Stream> found;
-    const auto& table = database_->table<Stream>();
+    const auto table = database_->table<Stream>();
     for (auto it = table.lower_bound({id.partition, id.uuid, 0});
          it != table.end() && owner_of(it->first) == id; ++it) {
       found.push_back(*it->second);
@@ -199,24 +200,21 @@ class MemorySession final : public Session {
     return found;
   }
 
-  void fill(AnyKeyPage any) override {
-    std::visit(
-        [&]<class Record>(KeyPage<Record>* page) {
-          const auto& table = database_->table<Record>();
-          for (auto it = page->after ? table.upper_bound(*page->after) : table.begin();
-               it != table.end() && page->found.size() < page->limit; ++it) {
-            page->found.push_back(it->first);
-          }
-        },
-        any);
+  void fill(KeyPage& page) override {
+    const auto& table = database_->tables[page.type.place];
+    for (auto it = page.after ? table.upper_bound(*page.after) : table.begin();
+         it != table.end() && page.found.size() < page.limit; ++it) {
+      page.found.push_back(it->first);
+    }
   }
 
-  void fill(AnyEventPage any) override {
-    std::visit(
-        [&]<class Event>(EventPage<Event>* page) {
-          page->found = database_->events_after<Event>(page->after, page->limit);
-        },
-        any);
+  void fill(EventPage& page) override {
+    for_each_type<Events>([&]<class Event>() {
+      if (event_place<Event> != page.type.place) return;
+      for (auto& event : database_->events_after<Event>(page.after, page.limit)) {
+        page.found.push_back(std::make_shared<Event>(std::move(event)));
+      }
+    });
   }
 
   std::vector<core::ListPosition> scan(const ListScan& scan) override {
@@ -294,7 +292,7 @@ class MemorySession final : public Session {
   std::vector<EdgeGroup> joins_of(const FlowKey& flow) override { return all_of_flow<EdgeGroup>(flow); }
   std::vector<SuspensionKey> suspended(const SuspendedScan& scan) override {
     std::map<std::pair<std::int64_t, Uuid>, SuspensionKey> found;
-    const auto& table = database_->table<Suspension>();
+    const auto table = database_->table<Suspension>();
     for (auto it = table.lower_bound({scan.first_partition, {}});
          it != table.end() && it->first.partition_key <= scan.last_partition; ++it) {
       const auto& details = it->second->details;
@@ -338,25 +336,12 @@ class MemorySession final : public Session {
   }
 
  private:
-  template <class Record>
-  bool passes(const core::ClockScope& scope, const typename Record::Key& key) {
-    return core::passes<Record>(scope.filter, key,
-                                [&]<class Owner>(const typename Owner::Key& owner) -> const Owner* {
-                                  const auto it = database_->table<Owner>().find(owner);
-                                  return it == database_->table<Owner>().end() ? nullptr : it->second.get();
-                                });
-  }
-  bool is_for(const core::ClockScope& scope, const DueKey& any) {
-    return std::visit(
-        [&]<class Record>(const Due<Record>& due) {
-          return scope.covers<Record>() && passes<Record>(scope, due.key);
-        },
-        any);
-  }
-  bool is_for_removal(const core::ClockScope& scope, const DueKey& any) {
-    return scope.removes() &&
-           std::visit([&]<class Record>(const Due<Record>& due) { return passes<Record>(scope, due.key); },
-                      any);
+  bool passes(const core::ClockScope& scope, const RecordKey& due) {
+    return core::passes(scope.filter, due, [&](const RecordType& type, const void* key) -> const void* {
+      const auto& table = database_->tables[type.place];
+      const auto it = table.find(AnyKey(*type.key, key));
+      return it == table.end() ? nullptr : it->second.get();
+    });
   }
 
   static bool is_one_of(const GroupFilter& filter, const Group& group) {
@@ -385,7 +370,7 @@ class MemorySession final : public Session {
     return {stream.partition_key, stream.execution_id, stream.attempt_index, id.ms, id.seq};
   }
   void drop_frames(const StreamKey& stream, std::uint64_t count) {
-    auto& table = database_->table<Frame>();
+    auto table = database_->table<Frame>();
     auto last = table.lower_bound(place_of(stream, {}));
     const auto first = last;
     const auto is_its = [&](const FrameKey& key) {
@@ -397,7 +382,7 @@ class MemorySession final : public Session {
 
   std::vector<WorkerKey> answer(const core::WorkersOf& question) {
     std::vector<WorkerKey> found;
-    const auto& workers = database_->table<Worker>();
+    const auto workers = database_->table<Worker>();
     for (auto it = workers.lower_bound({question.namespace_, ""});
          it != workers.end() && it->first.namespace_ == question.namespace_; ++it) {
       found.push_back(it->first);
@@ -481,7 +466,7 @@ class MemorySession final : public Session {
   std::vector<ExecutionId> answer(const core::OwedCancels& question) {
     std::vector<ExecutionId> found;
     const auto& [partition, flow] = question.flow;
-    const auto& rows = database_->table<CancelBacklogMember>();
+    const auto rows = database_->table<CancelBacklogMember>();
     auto it = question.after ? rows.upper_bound({partition, flow, *question.after})
                              : rows.lower_bound({partition, flow, {}});
     for (; it != rows.end() && it->first.partition_key == partition && it->first.flow_id == flow &&
@@ -494,7 +479,7 @@ class MemorySession final : public Session {
 
   std::vector<WaitpointRecordKey> answer(const core::OpenWaitpoints& question) {
     std::vector<WaitpointRecordKey> found;
-    const auto& rows = database_->table<Waitpoint>();
+    const auto rows = database_->table<Waitpoint>();
     for (auto it = rows.lower_bound({question.of.partition, question.of.uuid, {}});
          it != rows.end() && owner_of(it->first) == question.of; ++it) {
       if (it->second->state != WaitpointState::closed) found.push_back(it->first);
@@ -536,7 +521,7 @@ class MemorySession final : public Session {
   std::vector<QuotaAdmissionKey> answer(const core::SlotsOf& question) {
     std::vector<QuotaAdmissionKey> found;
     const auto& [partition, policy] = question.policy;
-    const auto& rows = database_->table<QuotaAdmission>();
+    const auto rows = database_->table<QuotaAdmission>();
     for (auto it = rows.lower_bound({partition, policy, 0, {}});
          it != rows.end() && it->first.quota_policy_id == policy; ++it) {
       if (it->second->holds_slot) found.push_back(it->first);
@@ -545,7 +530,7 @@ class MemorySession final : public Session {
   }
   std::vector<QuotaAdmissionKey> answer(const core::StraySlotsOf& question) {
     std::vector<QuotaAdmissionKey> found;
-    const auto& executions = database_->table<Execution>();
+    const auto executions = database_->table<Execution>();
     for (const auto& key : answer(core::SlotsOf{question.policy})) {
       const auto it = executions.find({key.execution_partition, key.execution_id});
       const bool in_use = it != executions.end() && core::may_hold_slot(*it->second);
@@ -585,7 +570,7 @@ class MemorySession final : public Session {
   template <class Record>
   std::vector<Record> all_of_flow(const FlowKey& flow) {
     std::vector<Record> found;
-    const auto& table = database_->table<Record>();
+    const auto table = database_->table<Record>();
     for (auto it = table.lower_bound({flow.partition_key, flow.flow_id, {}});
          it != table.end() && it->first.partition_key == flow.partition_key &&
          it->first.flow_id == flow.flow_id;
@@ -597,7 +582,7 @@ class MemorySession final : public Session {
 
   ByAge tagged(const ListScan::Tagged& tag) {
     ByAge found;
-    const auto& rows = database_->table<ExecutionTag>();
+    const auto rows = database_->table<ExecutionTag>();
     for (auto it = rows.lower_bound({tag.key, tag.value, std::numeric_limits<std::int64_t>::min(), 0, {}});
          it != rows.end() && it->first.tag_key == tag.key && it->first.tag_value == tag.value; ++it) {
       found.insert({it->first.created_at_ms, {it->first.partition_key, it->first.execution_id}});

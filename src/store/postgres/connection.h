@@ -31,12 +31,19 @@ class Rows {
   std::string_view bytes(int row, int column) const {
     return {PQgetvalue(result_, row, column), static_cast<std::size_t>(PQgetlength(result_, row, column))};
   }
+  void read_field(int row, int column, const FieldType& type, void* field) const {
+    if (is_null(row, column))
+      type.clear(field);
+    else
+      read_value(bytes(row, column), PQfname(result_, column), type, field);
+  }
+  // The columns of a struct, from `first` on.
+  void read_fields(int row, int first, Columns columns, void* value) const {
+    for (const auto& column : columns) read_field(row, first++, *column.type, column.in(value));
+  }
   template <class T>
   void read(int row, int column, T& value) const {
-    if (is_null(row, column))
-      value = T{};
-    else
-      read_value(bytes(row, column), PQfname(result_, column), value);
+    read_field(row, column, kFieldType<T>, &value);
   }
   template <class T>
   T get(int row, int column) const {
@@ -44,15 +51,16 @@ class Rows {
     read(row, column, value);
     return value;
   }
-  // The columns of a described struct, from `first` on.
   template <class Struct>
   Struct get_struct(int row, int first = 0) const {
-    static const auto fields = fields_with<void(const Rows&, int, int, void*), Struct>(
-        []<class Field>() { return &read_field<Field>; });
     Struct value;
-    for (const auto& [offset, read] : fields)
-      read(*this, row, first++, reinterpret_cast<char*>(&value) + offset);
+    read_fields(row, first, described_columns<Struct>(), &value);
     return value;
+  }
+  std::shared_ptr<void> get_record(const RecordType& type, int row, int first = 0) const {
+    auto record = type.make();
+    read_fields(row, first, type.columns, record.get());
+    return record;
   }
   template <class Struct>
   std::vector<Struct> all() const {
@@ -63,11 +71,6 @@ class Rows {
   }
 
  private:
-  template <class Field>
-  static void read_field(const Rows& rows, int row, int column, void* field) {
-    rows.read(row, column, *static_cast<Field*>(field));
-  }
-
   PGresult* result_;
 };
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "core/unit.h"
+#include "model/any_key.h"
 
 namespace flowfabric::store::postgres {
 
@@ -37,7 +37,7 @@ class Contested {
     int batches{0};
     int left{0};
   };
-  std::unordered_map<Key, Contest, core::KeyHash<Key>> contests_;
+  std::unordered_map<Key, Contest, KeyHash<Key>> contests_;
 };
 
 }  // namespace flowfabric::store::postgres

@@ -7,12 +7,12 @@
 #include <array>
 #include <mutex>
 
+#include "model/records.h"
 #include "store/record_cache.h"
 
 namespace flowfabric::store::postgres {
 
 struct CachedExecution {
-  using Key = ExecutionId;
   std::shared_ptr<const Execution> execution;
   std::uint32_t written_by{};                 // the transaction
   std::shared_ptr<const ExecutionSpec> spec;  // null: not known
@@ -25,7 +25,8 @@ class ExecutionCache {
   Shared find(const ExecutionId& id) {
     auto& shard = shard_of(id);
     std::lock_guard lock(shard.mutex);
-    return shard.cache.find(id);
+    const auto* kept = shard.cache.find(id);
+    return kept ? *kept : nullptr;
   }
   void put(const ExecutionId& id, CachedExecution cached) {
     auto& shard = shard_of(id);
@@ -41,7 +42,7 @@ class ExecutionCache {
  private:
   struct Shard {
     std::mutex mutex;
-    RecordCache<CachedExecution> cache;
+    Generations<ExecutionId, Shared> cache;
   };
   Shard& shard_of(const ExecutionId& id) { return shards_[id.uuid.bytes.back() % shards_.size()]; }
 

@@ -5,26 +5,19 @@
 
 #include <boost/describe.hpp>
 
-#include "model/execution_records.h"
+#include "model/record_type.h"
 
 namespace flowfabric::store::postgres {
 
-struct FlowMemberKey {
+struct FlowMember {
   FlowId flow_id;
   std::int64_t created_at_ms{};
   std::uint16_t partition_key{};
   Uuid execution_id;
-  auto operator<=>(const FlowMemberKey&) const = default;
+  auto operator<=>(const FlowMember&) const = default;
 };
-BOOST_DESCRIBE_STRUCT(FlowMemberKey, (), (flow_id, created_at_ms, partition_key, execution_id))
+BOOST_DESCRIBE_STRUCT(FlowMember, (), (flow_id, created_at_ms, partition_key, execution_id))
 
-struct FlowMember {
-  static constexpr const char* table = "ff_flow_member";
-  using Key = FlowMemberKey;
-  Key key() const { return member; }
-
-  FlowMemberKey member;
-};
-BOOST_DESCRIBE_STRUCT(FlowMember, (), (member))
+const TableType& flow_member_type();
 
 }  // namespace flowfabric::store::postgres

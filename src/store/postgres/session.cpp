@@ -9,6 +9,7 @@ namespace flowfabric::store::postgres {
 
 namespace {
 
+using core::AnySlot;
 using core::Slot;
 using core::Unit;
 
@@ -87,82 +88,68 @@ std::int64_t PostgresSession::begin(Unit& unit) {
   return now_ms_;
 }
 
-template <class Record>
-void PostgresSession::post_inserts(const std::vector<const Record*>& records) {
-  if (records.empty()) return;
-  static const std::string sql = insert_statement<Record>();
-  connection_->post(sql, settings_.row_types->of<Record>().parameters(records));
-  *settings_.inserted += records.size();
-}
-
 // A statement for each set of changed columns, of which a batch has few.
-template <class Record>
-void PostgresSession::post_updates(const std::vector<const Slot<Record>*>& slots) {
-  std::unordered_map<ColumnMask<Record>, std::vector<const Record*>> by_columns;
+void PostgresSession::post_updates(const RecordType& type, const std::vector<const AnySlot*>& slots) {
+  std::unordered_map<ColumnMask, std::vector<const void*>> by_columns;
   for (const auto* slot : slots) {
-    const auto columns = changed_columns(*slot->stored, *slot->changed);
+    const auto columns = changed_columns(type, slot->stored.get(), slot->changed.get());
     if (columns.any()) by_columns[columns].push_back(slot->changed.get());
   }
   for (const auto& [columns, records] : by_columns) {
-    connection_->post(update_statement<Record>(columns),
-                      settings_.row_types->of<Record>().parameters(records, columns));
+    connection_->post(update_statement(type, columns),
+                      settings_.row_types->of(type).parameters(records, columns));
   }
 }
 
 // In the order of keys.
-template <class Record>
-void PostgresSession::post_changes(Unit& unit) {
-  std::vector<const Slot<Record>*> dirty;
-  unit.for_each_dirty<Record>([&](const Slot<Record>& slot) {
-    if constexpr (std::is_same_v<Record, QuotaPolicy>) {
-      if (is_only_counted(slot)) return;
-    }
-    dirty.push_back(&slot);
-  });
+void PostgresSession::post_changes(const Unit& unit, const RecordType& type) {
+  std::vector<const AnySlot*> dirty;
+  for (const auto* slot : unit.dirty(type.place)) {
+    if (!(type.is<QuotaPolicy>() && is_only_counted(*slot))) dirty.push_back(slot);
+  }
   if (dirty.empty()) return;
-  std::ranges::sort(dirty, {}, &Slot<Record>::key);
-  std::vector<const Record*> inserts;
-  std::vector<const Slot<Record>*> updates;
-  std::vector<typename Record::Key> erased;
+  std::ranges::sort(dirty, [](const AnySlot* left, const AnySlot* right) { return left->key < right->key; });
+  std::vector<const void*> inserts;
+  std::vector<const AnySlot*> updates;
+  std::vector<const void*> erased;
   for (const auto* slot : dirty) {
     if (!slot->changed) {
-      if (unit.is_stored(*slot)) erased.push_back(slot->key);
+      if (unit.is_stored(*slot)) erased.push_back(slot->key.get());
     } else if (unit.is_stored(*slot)) {
       updates.push_back(slot);
     } else {
       inserts.push_back(slot->changed.get());
     }
   }
-  if (!erased.empty()) {
-    static const std::string sql = delete_by_keys<Record>();
-    connection_->post(sql, key_parameters<typename Record::Key>(erased));
+  const auto& statements = statements_of(type);
+  if (!erased.empty()) connection_->post(statements.erase, key_parameters(type.key->columns, erased));
+  if (!inserts.empty()) {
+    connection_->post(statements.insert, settings_.row_types->of(type).parameters(inserts));
+    *settings_.inserted += inserts.size();
   }
-  post_inserts<Record>(inserts);
-  post_updates<Record>(updates);
+  post_updates(type, updates);
 }
 
-template <class Event>
-void PostgresSession::post_events(const std::vector<Event>& events) {
-  if (events.empty()) return;
-  static const std::string sql = insert_statement<Event>();
-  std::vector<const Event*> records;
-  for (const auto& event : events) records.push_back(&event);
-  connection_->post(sql, settings_.row_types->of<Event>().parameters(records));
+void PostgresSession::post_events(const Unit& unit, const EventType& type) {
+  const auto events = unit.appended(type.place);
+  if (events.size() == 0) return;
+  std::vector<const void*> records;
+  for (std::size_t i = 0; i < events.size(); ++i) records.push_back(events[i]);
+  connection_->post(insert_statement(type), settings_.row_types->of(type).parameters(records));
 }
 
 // The oldest, up to the first that is to be kept: of two batches that overlap, the one with the greater ids
 // may have begun first, and a log has no holes.
-template <class Event>
-void PostgresSession::post_trim(std::int64_t before_ms) {
-  static const std::string table = Event::table;
-  static const std::string sql =
+void PostgresSession::post_trim(const EventType& type, std::int64_t before_ms) {
+  const std::string table = type.table;
+  const std::string sql =
       "with oldest as (select event_id,occurred_at_ms from " + table +
       " where event_id<(select max(event_id) from " + table +
       ") order by event_id limit $2::int8), gone as (delete from " + table +
       " where event_id in (select event_id from oldest) and event_id<coalesce((select min(event_id) from "
       "oldest where occurred_at_ms>=$1::int8),9223372036854775807) returning event_id) "
       "insert into ff_event_horizon(family,trimmed_up_to) select '" +
-      std::string(enum_name(family_of<Event>)) + "',max(event_id) from gone having count(*)>0 " +
+      std::string(enum_name(type.family)) + "',max(event_id) from gone having count(*)>0 " +
       "on conflict (family) do update set trimmed_up_to=greatest(ff_event_horizon.trimmed_up_to," +
       "excluded.trimmed_up_to)";
   connection_->post(sql, Parameters().add(before_ms).add(kTrimmedPerStep));
@@ -196,29 +183,25 @@ void PostgresSession::commit(Unit& unit) {
   if (!unit.purged().empty()) {
     const std::vector<ExecutionId> purged(unit.purged().begin(), unit.purged().end());
     post_members_gone(purged);
-    for_each_type<OwnedRecords>([&]<class Record>() {
-      static const std::string sql =
-          std::string("delete from ") + Record::table +
-          " t using unnest($1::int4[],$2::uuid[]) as k(partition_key,execution_id) "
-          "where t.partition_key=k.partition_key and t.execution_id=k.execution_id";
-      connection_->post(sql, key_parameters<ExecutionId>(purged));
-    });
+    for (const auto* type : owned_types()) {
+      connection_->post(statements_of(*type).purge, key_parameters(purged));
+    }
   }
-  for_each_type<Records>([&]<class Record>() { post_changes<Record>(unit); });
+  for (const auto& type : record_types()) post_changes(unit, type);
   post_new_members(unit);
   post_drops(unit);
-  bool has_events = false;
-  for_each_type<Events>([&]<class Event>() { has_events |= !unit.appended<Event>().empty(); });
+  const bool has_events = std::ranges::any_of(
+      event_types(), [&](const EventType& type) { return unit.appended(type.place).size() > 0; });
   if (has_events) {
     // Says that ids after this one may be in use and not yet to be seen: see read_settled.
     connection_->post(
         "select pg_advisory_xact_lock_shared(('ff_event_id_seq'::regclass::oid::bigint<<32)|"
         "((last_value-(not is_called)::int)&4294967295)) from ff_event_id_seq");
   }
-  for_each_type<Events>([&]<class Event>() {
-    post_events(unit.appended<Event>());
-    if (unit.trim_before_ms()) post_trim<Event>(*unit.trim_before_ms());
-  });
+  for (const auto& type : event_types()) {
+    post_events(unit, type);
+    if (unit.trim_before_ms()) post_trim(type, *unit.trim_before_ms());
+  }
   post_counts(unit);
   connection_->post("select txid_current()", {}, [this](const Rows& rows) {
     transaction_ = static_cast<std::uint32_t>(rows.get<std::int64_t>(0, 0));
@@ -246,8 +229,10 @@ void PostgresSession::remember(const Unit& unit) {
   unit.for_each_dirty<ExecutionSpec>([&](const Slot<ExecutionSpec>& slot) {
     if (slot.stored) settings_.cache->forget(slot.key);
   });
-  unit.for_each_dirty<Execution>([&](const Slot<Execution>& slot) { remember(unit, slot); });
-  unit.for_each_dirty<Group>([&](const Slot<Group>& slot) { remember(slot.key, slot.changed); });
+  for (const auto* slot : unit.dirty(place_of<Execution>)) remember_execution(unit, *slot);
+  for (const auto* slot : unit.dirty(place_of<Group>)) {
+    remember(slot->key.as<GroupKey>(), std::static_pointer_cast<const Group>(slot->changed));
+  }
   unit.for_each_dirty<Route>([&](const Slot<Route>& slot) {
     if (!slot.changed) return;
     if (!slot.stored) remembered_routes_.erase(slot.changed->lane_id);
@@ -256,10 +241,11 @@ void PostgresSession::remember(const Unit& unit) {
   });
 }
 
-void PostgresSession::remember(const Unit& unit, const Slot<Execution>& slot) {
-  const auto& execution = slot.changed;
+void PostgresSession::remember_execution(const Unit& unit, const AnySlot& slot) {
+  const auto& id = slot.key.as<ExecutionId>();
+  const auto execution = std::static_pointer_cast<const Execution>(slot.changed);
   if (!execution || execution->state.lifecycle_phase == LifecyclePhase::terminal) {
-    settings_.cache->forget(slot.key);
+    settings_.cache->forget(id);
     return;
   }
   if (execution->offer_order) {
@@ -267,14 +253,15 @@ void PostgresSession::remember(const Unit& unit, const Slot<Execution>& slot) {
     settings_.offering->offers(execution->lane_id, execution->route_id);
   }
   // A row that was locked and looked at, but not changed, is still what an earlier transaction wrote.
-  if (slot.stored && *slot.stored == *execution) return;
-  auto spec = unit.left<ExecutionSpec>(slot.key).value_or(nullptr);
+  if (slot.stored && *static_cast<const Execution*>(slot.stored.get()) == *execution) return;
+  auto spec = std::static_pointer_cast<const ExecutionSpec>(
+      unit.left(place_of<ExecutionSpec>, &id).value_or(nullptr));
   if (!spec) {
-    const auto before = settings_.cache->find(slot.key);
+    const auto before = settings_.cache->find(id);
     if (before) spec = before->spec;
   }
   if (spec && spec->payload.data.size() > kLargestCachedPayload) spec.reset();
-  settings_.cache->put(slot.key, {execution, transaction_, std::move(spec)});
+  settings_.cache->put(id, {execution, transaction_, std::move(spec)});
 }
 
 void PostgresSession::rollback() noexcept {

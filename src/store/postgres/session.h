@@ -9,6 +9,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/clock/clock_rules.h"
 #include "store/postgres/claim_cursors.h"
 #include "store/postgres/contested.h"
 #include "store/postgres/execution_cache.h"
@@ -75,8 +76,8 @@ class PostgresSession final : public Session {
   std::vector<NodeName> node_names(const FlowId& flow) override;
   std::vector<SuspensionKey> suspended(const SuspendedScan& scan) override;
   std::optional<std::int64_t> oldest_event() override;
-  void fill(AnyKeyPage page) override;
-  void fill(AnyEventPage page) override;
+  void fill(KeyPage& page) override;
+  void fill(EventPage& page) override;
 
  private:
   Connection& connected();
@@ -85,10 +86,10 @@ class PostgresSession final : public Session {
 
   // ---- loading ----
   void post_wanted(core::Unit& unit);
-  template <class Record>
-  void post_records(core::Unit& unit);
-  template <class Record>
-  void post_locks(core::Unit& unit);
+  void post_records(core::Unit& unit, const RecordType& type);
+  void post_locks(core::Unit& unit, const RecordType& type);
+  // Takes out those that are answered in another way.
+  void answer_otherwise(core::Unit& unit, const RecordType& type, std::vector<AnyKey>& keys);
   void post_routes(core::Unit& unit, const std::string& lane);
   std::vector<ExecutionId> post_cached(core::Unit& unit, std::vector<ExecutionId> ids);
   // Of executions that were locked: who wrote each last; absent: it is not there.
@@ -132,31 +133,25 @@ class PostgresSession final : public Session {
   void post_edges(core::Unit& unit, std::vector<core::EdgesFrom> questions, bool to_resolve);
   void take_edges(core::Unit& unit, const std::vector<core::EdgesFrom>& questions, const Rows& rows);
   void take_downstreams(core::Unit& unit, const Rows& rows);
-  bool post_remembered(core::Unit& unit, const GroupKey& key);
+  bool put_remembered(core::Unit& unit, const GroupKey& key);
   void remember(const GroupKey& key, const std::shared_ptr<const Group>& group);
   std::vector<QuotaPolicyKey> post_contested(core::Unit& unit, std::vector<QuotaPolicyKey> keys);
 
   // ---- writing ----
-  template <class Record>
-  void post_changes(core::Unit& unit);
-  template <class Record>
-  void post_inserts(const std::vector<const Record*>& records);
-  template <class Record>
-  void post_updates(const std::vector<const core::Slot<Record>*>& slots);
-  template <class Event>
-  void post_events(const std::vector<Event>& events);
-  template <class Event>
-  void post_trim(std::int64_t before_ms);
+  void post_changes(const core::Unit& unit, const RecordType& type);
+  void post_updates(const RecordType& type, const std::vector<const core::AnySlot*>& slots);
+  void post_events(const core::Unit& unit, const EventType& type);
+  void post_trim(const EventType& type, std::int64_t before_ms);
   void post_counts(const core::Unit& unit);
   void post_new_members(const core::Unit& unit);
   void post_members_gone(const std::vector<ExecutionId>& removed);
   void post_drops(const core::Unit& unit);
   // Of a row that was read without a lock.
-  bool is_only_counted(const core::Slot<QuotaPolicy>& slot) const;
+  bool is_only_counted(const core::AnySlot& slot) const;
   void check_counted(const core::Unit& unit);
   std::vector<QuotaPolicyKey> post_counted(const core::Unit& unit);
   void remember(const core::Unit& unit);
-  void remember(const core::Unit& unit, const core::Slot<Execution>& slot);
+  void remember_execution(const core::Unit& unit, const core::AnySlot& slot);
 
   // ---- reading ----
   template <class Struct>
@@ -167,11 +162,10 @@ class PostgresSession final : public Session {
   }
   std::map<LaneCountKey, std::int64_t> counts(const std::string& sql);
   ListScan::InGroups all_groups();
-  template <class Record>
-  void post_due(const DueScan& scan, const char* column, std::size_t limit, DueRecords& records);
+  void post_due(const DueScan& scan, const core::ClockRule& rule, std::string_view column, std::size_t limit,
+                DueRecords& records);
   void begin_reading();
-  template <class Event>
-  bool read_settled(EventPage<Event>& page);
+  bool read_settled(EventPage& page);
   std::int64_t settled_event();
 
   const SessionSettings settings_;

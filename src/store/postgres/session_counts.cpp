@@ -16,7 +16,7 @@ namespace flowfabric::store::postgres {
 
 namespace {
 
-using core::Slot;
+using core::AnySlot;
 using core::Unit;
 
 // Whoever locks the row when reading it may want something that a batch which is about to count holds.
@@ -26,11 +26,10 @@ bool is_count(std::string_view column) {
   return std::ranges::any_of(kCountsOfQuotaPolicy, [&](const auto& each) { return each.count == column; });
 }
 
-ColumnMask<QuotaPolicy> count_columns() {
-  ColumnMask<QuotaPolicy> mask;
+ColumnMask count_columns() {
+  ColumnMask mask;
   std::size_t index = 0;
-  for_each_column<QuotaPolicy>(
-      [&]<class Field>(std::string_view name) { mask.set(index++, is_count(name)); });
+  for (const auto name : record_type<QuotaPolicy>().names) mask.set(index++, is_count(name));
   return mask;
 }
 
@@ -49,25 +48,22 @@ std::string count_statement() {
   }
   std::string here;
   std::string read;
-  for_each_column<QuotaPolicy>([&]<class Field>(std::string_view name) {
-    if (is_count(name)) return;
+  for (const auto name : record_type<QuotaPolicy>().names) {
+    if (is_count(name)) continue;
     here += (here.empty() ? "t." : ",t.") + std::string(name);
     read += (read.empty() ? "v." : ",v.") + std::string(name);
-  });
+  }
   return "with counted as (update ff_quota_policy t set " + changes +
          " from unnest($1::ff_quota_policy[]) as v where " + same_key<QuotaPolicy>("t", "v") + " and row(" +
          here + ") is not distinct from row(" + read + ")" + within +
          " returning 1) select 1/count(*) from counted";
 }
 
-std::vector<std::int64_t> counts_of(const QuotaPolicy& policy) {
+std::vector<std::int64_t> counts_of(const void* policy) {
   std::vector<std::int64_t> counts;
   for (const auto& each : kCountsOfQuotaPolicy) {
-    for_each_field(policy, [&]<class Field>(std::string_view name, const Field& field) {
-      if constexpr (std::is_same_v<Field, std::uint64_t>) {
-        if (name == each.count) counts.push_back(static_cast<std::int64_t>(field));
-      }
-    });
+    const auto* column = column_named(record_type<QuotaPolicy>().columns, each.count);
+    counts.push_back(integer_of(column->type->kind, column->in(policy)));
   }
   return counts;
 }
@@ -76,14 +72,14 @@ std::vector<std::int64_t> counts_of(const QuotaPolicy& policy) {
 
 // Those that are contested are locked; the others are given back.
 std::vector<QuotaPolicyKey> PostgresSession::post_contested(Unit& unit, std::vector<QuotaPolicyKey> keys) {
-  static const std::string sql = select_by_keys<QuotaPolicy>(Lock::update);
+  static const std::string sql = select_by_keys(record_type<QuotaPolicy>(), Lock::update);
   const auto contested =
       std::ranges::stable_partition(keys, [&](const auto& key) { return !contested_.locks(key); });
   const std::vector<QuotaPolicyKey> locked(contested.begin(), contested.end());
   keys.erase(contested.begin(), contested.end());
   if (locked.empty()) return keys;
   locked_policies_.insert(locked.begin(), locked.end());
-  connection_->post(sql, key_parameters<QuotaPolicyKey>(locked), [&unit, locked](const Rows& found) {
+  connection_->post(sql, key_parameters(locked), [&unit, locked](const Rows& found) {
     for (auto& policy : found.all<QuotaPolicy>()) {
       unit.put<QuotaPolicy>(policy.key(), std::make_shared<const QuotaPolicy>(policy));
     }
@@ -92,19 +88,22 @@ std::vector<QuotaPolicyKey> PostgresSession::post_contested(Unit& unit, std::vec
   return keys;
 }
 
-bool PostgresSession::is_only_counted(const Slot<QuotaPolicy>& slot) const {
-  return slot.stored && !locked_policies_.contains(slot.key);
+bool PostgresSession::is_only_counted(const AnySlot& slot) const {
+  return slot.stored && !locked_policies_.contains(slot.key.as<QuotaPolicyKey>());
 }
 
 void PostgresSession::check_counted(const Unit& unit) {
   static const auto counts = count_columns();
+  const auto& type = record_type<QuotaPolicy>();
   bool may_write = true;
-  unit.for_each_dirty<QuotaPolicy>([&](const Slot<QuotaPolicy>& slot) {
-    if (!is_only_counted(slot)) return;
-    if (slot.changed && (changed_columns(*slot.stored, *slot.changed) & ~counts).none()) return;
-    contested_.add(slot.key);
+  for (const auto* slot : unit.dirty(type.place)) {
+    if (!is_only_counted(*slot)) continue;
+    const bool is_counted =
+        slot->changed && (changed_columns(type, slot->stored.get(), slot->changed.get()) & ~counts).none();
+    if (is_counted) continue;
+    contested_.add(slot->key.as<QuotaPolicyKey>());
     may_write = false;
-  });
+  }
   if (may_write) return;
   throw StoreFailure{{ErrorCode::retry_exhausted, "ff_quota_policy", "The batch is run again, with locks."},
                      Retry::now};
@@ -112,21 +111,22 @@ void PostgresSession::check_counted(const Unit& unit) {
 
 std::vector<QuotaPolicyKey> PostgresSession::post_counted(const Unit& unit) {
   static const std::string sql = count_statement();
-  std::vector<const Slot<QuotaPolicy>*> slots;
+  const auto& type = record_type<QuotaPolicy>();
+  std::vector<const AnySlot*> slots;
   // Also when nothing is added: who was refused must have been refused by what is still true, or whoever
   // clears the limit meanwhile would not find what waits for that.
-  unit.for_each_dirty<QuotaPolicy>([&](const Slot<QuotaPolicy>& slot) {
-    if (is_only_counted(slot)) slots.push_back(&slot);
-  });
-  std::ranges::sort(slots, {}, [](const auto* slot) { return slot->key; });
+  for (const auto* slot : unit.dirty(type.place)) {
+    if (is_only_counted(*slot)) slots.push_back(slot);
+  }
+  std::ranges::sort(slots, [](const AnySlot* left, const AnySlot* right) { return left->key < right->key; });
   std::vector<QuotaPolicyKey> keys;
   if (!slots.empty()) connection_->post(kPatience);
   for (const auto* slot : slots) {
-    keys.push_back(slot->key);
-    const std::vector<const QuotaPolicy*> read{slot->stored.get()};
-    auto parameters = settings_.row_types->of<QuotaPolicy>().parameters(read);
-    const auto before = counts_of(*slot->stored);
-    const auto after = counts_of(*slot->changed);
+    keys.push_back(slot->key.as<QuotaPolicyKey>());
+    const void* const read[] = {slot->stored.get()};
+    auto parameters = settings_.row_types->of(type).parameters(read);
+    const auto before = counts_of(slot->stored.get());
+    const auto after = counts_of(slot->changed.get());
     for (std::size_t i = 0; i < before.size(); ++i) parameters.add(after[i] - before[i]);
     connection_->post(sql, parameters);
   }

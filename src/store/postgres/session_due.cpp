@@ -7,9 +7,6 @@ namespace flowfabric::store::postgres {
 
 namespace {
 
-constexpr const char* kClock = "next_due_at_ms";
-constexpr const char* kRemoval = "purge_at_ms";
-
 const DueDialect kDialect{
     .text_parameter = [](int number) { return "$" + std::to_string(number) + "::text"; },
     .flow_has_tag = [](const std::string& key,
@@ -21,21 +18,13 @@ std::string number_parameter(int number) {
   return "$" + std::to_string(number) + "::int8";
 }
 
-void add_values(Parameters& parameters, const DueCondition& condition) {
-  for (const auto& value : condition.values) parameters.add(value);
-}
-
-template <class Record>
-DueCondition condition_of(const DueScan& scan, const Parameters& before) {
-  return due_condition(due_owner<Record>(), scan.scope.filter, static_cast<int>(before.size()) + 1, kDialect);
-}
-
 // " from ff_route t where next_due_at_ms<=$1::int8 and … order by next_due_at_ms"; adds the parameters.
-template <class Record>
-std::string from_due(const DueScan& scan, const char* column, int until, Parameters& parameters) {
-  const auto condition = condition_of<Record>(scan, parameters);
-  add_values(parameters, condition);
-  return std::string(" from ") + Record::table + " t where t." + column + "<=" + number_parameter(until) +
+std::string from_due(const DueScan& scan, const core::ClockRule& rule, const std::string& column, int until,
+                     Parameters& parameters) {
+  const auto first = static_cast<int>(parameters.size()) + 1;
+  const auto condition = due_condition(rule, scan.scope.filter, first, kDialect);
+  for (const auto& value : condition.values) parameters.add(value);
+  return std::string(" from ") + rule.type->table + " t where t." + column + "<=" + number_parameter(until) +
          condition.sql + " order by t." + column;
 }
 
@@ -45,35 +34,32 @@ std::string next_due_expression(const DueScan& scan, Parameters& parameters) {
   const auto until = static_cast<int>(parameters.size());
   // Null, and mentions the parameter.
   std::string list = "nullif(" + number_parameter(until) + "," + number_parameter(until) + ")";
-  const auto consider = [&]<class Record>(const char* column) {
-    list +=
-        std::string(",(select t.") + column + from_due<Record>(scan, column, until, parameters) + " limit 1)";
+  const auto consider = [&](const core::ClockRule& rule, const Column& at) {
+    const std::string column(at.name);
+    list += ",(select t." + column + from_due(scan, rule, column, until, parameters) + " limit 1)";
   };
-  for_each_type<ClockedRecords>([&]<class Record>() {
-    if (scan.scope.covers<Record>()) consider.template operator()<Record>(kClock);
-  });
-  for_each_type<RemovableRecords>([&]<class Record>() {
-    if (scan.scope.removes()) consider.template operator()<Record>(kRemoval);
-  });
+  for (const auto& rule : core::clock_rules()) {
+    if (rule.type->clock && scan.scope.covers(rule.rules)) consider(rule, *rule.type->clock);
+    if (rule.type->removal && scan.scope.removes()) consider(rule, *rule.type->removal);
+  }
   return "least(" + list + ")";
 }
 
 // The newest event of each log always stays.
 std::string oldest_event_expression() {
   std::string list;
-  for_each_type<Events>([&]<class Event>() {
-    const std::string table = Event::table;
+  for (const auto& type : event_types()) {
+    const std::string table = type.table;
     list += (list.empty() ? "" : ",") + std::string("(select occurred_at_ms from ") + table +
             " where event_id=(select min(event_id) from " + table +
             ") and event_id<(select max(event_id) from " + table + "))";
-  });
+  }
   return "least(" + list + ")";
 }
 
-template <class Key>
-std::string shown_key(const char* table, const Rows& rows, int row) {
-  std::string shown = std::string(table) + " (";
-  for (int column = 0; column < static_cast<int>(column_count<Key>()); ++column) {
+std::string shown_key(const RecordType& type, const Rows& rows, int row) {
+  std::string shown = std::string(type.table) + " (";
+  for (int column = 0; column < static_cast<int>(type.keys); ++column) {
     shown += (column == 0 ? "" : ",") + shown_bytes(rows.bytes(row, column));
   }
   return shown + ")";
@@ -108,27 +94,27 @@ Agenda PostgresSession::agenda(const AgendaQuestion& question) {
 }
 
 // What another server is busy with is not for this one: its rows are locked, and skipped.
-template <class Record>
-void PostgresSession::post_due(const DueScan& scan, const char* column, std::size_t limit,
-                               DueRecords& records) {
-  using Key = typename Record::Key;
+void PostgresSession::post_due(const DueScan& scan, const core::ClockRule& rule, std::string_view at,
+                               std::size_t limit, DueRecords& records) {
+  const auto& type = *rule.type;
+  const std::string column(at);
   Parameters parameters;
   parameters.add(scan.until_ms).add(as_limit(limit + unreadable_due_));
-  const auto from = from_due<Record>(scan, column, 1, parameters);
-  connection_->post(
-      "select " + store::listed(key_names<Record>(), "t.") + ",t." + column + from + " limit " +
-          number_parameter(2) + " for key share of t skip locked",
-      parameters, [&records](const Rows& rows) {
-        constexpr int after_key = static_cast<int>(column_count<Key>());
-        for (int row = 0; row < rows.size(); ++row) {
-          try {
-            DueRecord record{rows.get<std::int64_t>(row, after_key), Due<Record>{rows.get_struct<Key>(row)}};
-            records.found.push_back(std::move(record));
-          } catch (const StoreFailure& failure) {
-            records.unreadable.push_back({shown_key<Key>(Record::table, rows, row), failure.error});
-          }
-        }
-      });
+  const auto from = from_due(scan, rule, column, 1, parameters);
+  connection_->post("select " + store::listed(type.key_names(), "t.") + ",t." + column + from + " limit " +
+                        number_parameter(2) + " for key share of t skip locked",
+                    parameters, [&records, &type](const Rows& rows) {
+                      for (int row = 0; row < rows.size(); ++row) {
+                        try {
+                          DueRecord record{rows.get<std::int64_t>(row, static_cast<int>(type.keys)),
+                                           {&type, AnyKey(*type.key)}};
+                          rows.read_fields(row, 0, type.key->columns, record.key.key.get());
+                          records.found.push_back(std::move(record));
+                        } catch (const StoreFailure& failure) {
+                          records.unreadable.push_back({shown_key(type, rows, row), failure.error});
+                        }
+                      }
+                    });
 }
 
 DueRecords PostgresSession::due(const DueScan& scan) {
@@ -138,13 +124,15 @@ DueRecords PostgresSession::due(const DueScan& scan) {
     connection_->post(kBeginWriting);
     in_transaction_ = true;
     holds_locks_ = true;
-    for_each_type<ClockedRecords>([&]<class Record>() {
-      if (scan.scope.covers<Record>()) post_due<Record>(scan, kClock, scan.limit, records);
-    });
-    for_each_type<RemovableRecords>([&]<class Record>() {
+    for (const auto& rule : core::clock_rules()) {
+      if (rule.type->clock && scan.scope.covers(rule.rules))
+        post_due(scan, rule, rule.type->clock->name, scan.limit, records);
+    }
+    for (const auto& rule : core::clock_rules()) {
       const bool removes = scan.scope.removes() && scan.purge_limit > 0;
-      if (removes) post_due<Record>(scan, kRemoval, scan.purge_limit, records);
-    });
+      if (rule.type->removal && removes)
+        post_due(scan, rule, rule.type->removal->name, scan.purge_limit, records);
+    }
     connection_->flush();
     if (records.unreadable.size() <= unreadable_due_) return records;
     // They may have taken the place of others: look past them.

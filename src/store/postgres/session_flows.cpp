@@ -146,26 +146,28 @@ void PostgresSession::post_answer(Unit& unit, const core::OwedCancels& question)
 
 // Whoever is a member stays one until it is removed.
 void PostgresSession::post_new_members(const Unit& unit) {
-  static const std::string sql = insert_statement<FlowMember>();
+  static const std::string sql = insert_statement(flow_member_type());
   std::vector<FlowMember> members;
-  unit.for_each_dirty<Execution>([&](const core::Slot<Execution>& slot) {
-    if (!slot.changed || !slot.changed->flow_id) return;
+  for (const auto* any : unit.dirty(place_of<Execution>)) {
+    const core::Slot<Execution> slot(*any);
+    if (!slot.changed || !slot.changed->flow_id) continue;
     const auto& execution = *slot.changed;
-    if (unit.is_stored(slot) && slot.stored->flow_id == execution.flow_id) return;
+    if (unit.is_stored(*any) && slot.stored->flow_id == execution.flow_id) continue;
     members.push_back(
-        {{*execution.flow_id, execution.created_at_ms, execution.partition_key, execution.execution_id}});
-  });
+        {*execution.flow_id, execution.created_at_ms, execution.partition_key, execution.execution_id});
+  }
   if (members.empty()) return;
-  std::vector<const FlowMember*> rows;
+  std::vector<const void*> rows;
   for (const auto& member : members) rows.push_back(&member);
-  connection_->post(sql, settings_.row_types->of<FlowMember>().parameters(rows));
+  connection_->post(sql, settings_.row_types->of_flow_members().parameters(rows));
 }
 
 void PostgresSession::post_members_gone(const std::vector<ExecutionId>& removed) {
-  static const std::string sql = "delete from ff_flow_member m using " + keys_as_rows<Execution>() +
-                                 " join ff_exec_core c on " + same_key<Execution>("c", "k") + " where " +
-                                 same_key<FlowMember>("m", "c");
-  connection_->post(sql, key_parameters<ExecutionId>(removed));
+  static const std::string sql = "delete from ff_flow_member m using " +
+                                 keys_as_rows(record_type<Execution>()) + " join ff_exec_core c on " +
+                                 same_key<Execution>("c", "k") + " where " +
+                                 same_key(flow_member_type(), "m", "c");
+  connection_->post(sql, key_parameters(removed));
 }
 
 std::optional<FlowId> PostgresSession::remembered_flow(const ExecutionId& id) const {

@@ -17,8 +17,21 @@ constexpr std::size_t kRememberedIdle = 8;
 
 template <class Key>
 void make_distinct(std::vector<Key>& keys) {
-  std::ranges::sort(keys);
+  std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+}
+
+template <class Record>
+std::vector<typename Record::Key> from_any(const std::vector<AnyKey>& keys) {
+  std::vector<typename Record::Key> typed;
+  for (const auto& key : keys) typed.push_back(key.as<typename Record::Key>());
+  return typed;
+}
+template <class Record>
+std::vector<AnyKey> to_any(const std::vector<typename Record::Key>& keys) {
+  std::vector<AnyKey> any;
+  for (const auto& key : keys) any.push_back(any_key<Record>(key));
+  return any;
 }
 
 // What whoever takes an offer needs: the execution, and what was submitted.
@@ -55,13 +68,6 @@ class OfferStatements {
 // Of kVersionColumns.
 constexpr int kVersion = 2;
 
-template <class Record>
-constexpr bool is_counted = std::is_same_v<Record, QuotaPolicy>;  // see session_counts.cpp
-template <class Record>
-constexpr Lock kLockWhenRead = is_held<Record>                                                 ? Lock::share
-                               : is_shared<Record> || is_guarded<Record> || is_counted<Record> ? Lock::none
-                                                                                               : Lock::update;
-
 }  // namespace
 
 void PostgresSession::load(Unit& unit) {
@@ -77,8 +83,10 @@ void PostgresSession::load(Unit& unit) {
 }
 
 void PostgresSession::post_wanted(Unit& unit) {
-  for_each_type<Records>([&]<class Record>() { post_records<Record>(unit); });
-  for_each_type<SharedRecords>([&]<class Record>() { post_locks<Record>(unit); });
+  for (const auto& type : record_types()) post_records(unit, type);
+  for (const auto& type : record_types()) {
+    if (type.is_shared) post_locks(unit, type);
+  }
   for_each_type<core::Questions>([&]<class Question>() {
     if (!unit.wants_answers<Question>()) return;
     if constexpr (std::is_same_v<Question, core::EdgesFrom>) {
@@ -95,7 +103,7 @@ void PostgresSession::post_wanted(Unit& unit) {
   for (const auto& scan : std::exchange(unit.wanted_offers(), {})) post_offers(unit, scan);
 }
 
-bool PostgresSession::post_remembered(Unit& unit, const GroupKey& key) {
+bool PostgresSession::put_remembered(Unit& unit, const GroupKey& key) {
   const auto it = remembered_groups_.find(key.group_id);
   if (it == remembered_groups_.end()) return false;
   unit.put<Group>(key, it->second);
@@ -111,60 +119,60 @@ void PostgresSession::remember(const GroupKey& key, const std::shared_ptr<const 
     remembered_groups_.erase(key.group_id);
 }
 
-template <class Record>
-void PostgresSession::post_records(Unit& unit) {
-  using Key = typename Record::Key;
-  if (!unit.wants<Record>()) return;
-  auto keys = std::exchange(unit.wanted<Record>(), {});
+void PostgresSession::answer_otherwise(Unit& unit, const RecordType& type, std::vector<AnyKey>& keys) {
+  // Readers want to know what is stored now.
+  if (access_ != Access::write) return;
+  if (type.is<Group>()) {
+    std::erase_if(keys, [&](const AnyKey& key) { return put_remembered(unit, key.as<GroupKey>()); });
+  } else if (type.is<Execution>()) {
+    keys = to_any<Execution>(post_cached(unit, from_any<Execution>(keys)));
+  } else if (type.is<QuotaPolicy>()) {
+    keys = to_any<QuotaPolicy>(post_contested(unit, from_any<QuotaPolicy>(keys)));
+  }
+}
+
+void PostgresSession::post_records(Unit& unit, const RecordType& type) {
+  auto keys = unit.take_wanted(type.place);
+  if (keys.empty()) return;
   make_distinct(keys);
-  if constexpr (std::is_same_v<Record, Group>) {
-    // Readers want to know what is stored now.
-    if (access_ == Access::write)
-      std::erase_if(keys, [&](const Key& key) { return post_remembered(unit, key); });
-    if (keys.empty()) return;
-  }
-  if constexpr (std::is_same_v<Record, Execution>) {
-    if (access_ == Access::write) keys = post_cached(unit, std::move(keys));
-    if (keys.empty()) return;
-  }
-  if constexpr (std::is_same_v<Record, QuotaPolicy>) {
-    if (access_ == Access::write) keys = post_contested(unit, std::move(keys));
-    if (keys.empty()) return;
-  }
-  static const std::string locking = select_by_keys<Record>(kLockWhenRead<Record>);
-  static const std::string looking = select_by_keys<Record>(Lock::none);
-  const auto parameters = key_parameters<Key>(keys);
-  connection_->post(access_ == Access::write ? locking : looking, parameters,
-                    [this, &unit, keys](const Rows& found) {
+  answer_otherwise(unit, type, keys);
+  if (keys.empty()) return;
+  const auto& statements = statements_of(type);
+  const auto parameters = key_parameters(type, keys);
+  connection_->post(access_ == Access::write ? statements.load : statements.read, parameters,
+                    [this, &unit, &type, keys = std::move(keys)](const Rows& found) {
                       for (int row = 0; row < found.size(); ++row) {
-                        auto record = std::make_shared<const Record>(found.get_struct<Record>(row));
-                        const auto key = record->key();
-                        if constexpr (std::is_same_v<Record, Group>) remember(key, record);
-                        unit.put<Record>(key, std::move(record));
+                        std::shared_ptr<const void> record = found.get_record(type, row);
+                        const auto key = type.key_of(record.get());
+                        if (type.is<Group>())
+                          remember(key.as<GroupKey>(), std::static_pointer_cast<const Group>(record));
+                        unit.put(type.place, key.get(), std::move(record));
                       }
                       // The rest is not there.
-                      for (const auto& key : keys) unit.put<Record>(key, nullptr);
+                      for (const auto& key : keys) unit.put(type.place, key.get(), nullptr);
                     });
 }
 
-template <class Record>
-void PostgresSession::post_locks(Unit& unit) {
-  using Key = typename Record::Key;
-  if (!unit.wants_locks<Record>()) return;
-  auto keys = std::exchange(unit.wanted_locks<Record>(), {});
+void PostgresSession::post_locks(Unit& unit, const RecordType& type) {
+  auto keys = unit.take_wanted_locks(type.place);
+  if (keys.empty()) return;
   make_distinct(keys);
-  static const std::string sql = select_by_keys<Record>(Lock::update);
-  connection_->post(sql, key_parameters<Key>(keys), [this, &unit, keys](const Rows& found) {
-    std::map<Key, std::shared_ptr<const Record>> records;
-    for (int row = 0; row < found.size(); ++row) {
-      auto record = std::make_shared<const Record>(found.get_struct<Record>(row));
-      records[record->key()] = record;
-    }
-    for (const auto& key : keys) {
-      if constexpr (std::is_same_v<Record, Group>) remember(key, records[key]);
-      unit.put_locked<Record>(key, records[key]);
-    }
-  });
+  const auto parameters = key_parameters(type, keys);
+  connection_->post(statements_of(type).lock, parameters,
+                    [this, &unit, &type, keys = std::move(keys)](const Rows& found) {
+                      std::map<AnyKey, std::shared_ptr<const void>> records;
+                      for (int row = 0; row < found.size(); ++row) {
+                        auto record = found.get_record(type, row);
+                        records.emplace(type.key_of(record.get()), record);
+                      }
+                      for (const auto& key : keys) {
+                        const auto it = records.find(key);
+                        const auto record = it == records.end() ? nullptr : it->second;
+                        if (type.is<Group>())
+                          remember(key.as<GroupKey>(), std::static_pointer_cast<const Group>(record));
+                        unit.put_locked(type.place, key.get(), record);
+                      }
+                    });
 }
 
 // Those that offer something, and those that something is blocked on. What offered something before is
@@ -193,14 +201,14 @@ void PostgresSession::post_routes(Unit& unit, const std::string& lane) {
 
 // Locks those that are in the cache and asks only for their versions. Gives back the others.
 std::vector<ExecutionId> PostgresSession::post_cached(Unit& unit, std::vector<ExecutionId> ids) {
-  static const std::string sql = select_by_keys<Execution>(kVersionColumns, Lock::update);
+  static const std::string sql = select_by_keys(record_type<Execution>(), kVersionColumns, Lock::update);
   const auto cached =
       std::ranges::partition(ids, [&](const ExecutionId& id) { return !settings_.cache->find(id); });
   std::vector<ExecutionId> known(cached.begin(), cached.end());
   ids.erase(cached.begin(), cached.end());
   if (known.empty()) return ids;
   std::ranges::sort(known);
-  connection_->post(sql, key_parameters<ExecutionId>(known), [this, &unit, known](const Rows& found) {
+  connection_->post(sql, key_parameters(known), [this, &unit, known](const Rows& found) {
     Versions versions;
     for (const auto& id : known) versions[id];
     for (int row = 0; row < found.size(); ++row)
@@ -282,11 +290,12 @@ void PostgresSession::take_offers(Unit& unit, std::shared_ptr<Offers> offers, co
 
 // The rows are locked already.
 void PostgresSession::post_missing(Unit& unit, std::shared_ptr<Offers> offers) {
-  static const std::string sql = "select " + offer_columns() + " from " + keys_as_rows<Execution>() +
-                                 " join ff_exec_core t on " + same_key<Execution>("t", "k") + join_spec();
+  static const std::string sql = "select " + offer_columns() + " from " +
+                                 keys_as_rows(record_type<Execution>()) + " join ff_exec_core t on " +
+                                 same_key<Execution>("t", "k") + join_spec();
   std::vector<ExecutionId> ids;
   for (const auto& [id, place] : offers->missing) ids.push_back(id);
-  connection_->post(sql, key_parameters<ExecutionId>(ids), [this, &unit, offers](const Rows& found) {
+  connection_->post(sql, key_parameters(ids), [this, &unit, offers](const Rows& found) {
     for (int row = 0; row < found.size(); ++row) {
       auto offer = take_offer(unit, found, row);
       offers->rows[offers->missing.at(offer->key())] = offer;
@@ -296,7 +305,7 @@ void PostgresSession::post_missing(Unit& unit, std::shared_ptr<Offers> offers) {
 }
 
 std::shared_ptr<const Execution> PostgresSession::take_offer(Unit& unit, const Rows& found, int row) {
-  constexpr int after_execution = static_cast<int>(column_count<Execution>());
+  const auto after_execution = static_cast<int>(record_type<Execution>().columns.size());
   auto execution = std::make_shared<const Execution>(found.get_struct<Execution>(row));
   unit.put<ExecutionSpec>(execution->key(), std::make_shared<const ExecutionSpec>(
                                                 found.get_struct<ExecutionSpec>(row, after_execution)));

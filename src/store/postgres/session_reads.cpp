@@ -114,9 +114,9 @@ std::string list_statement(const ListSql& list, const ListScan& scan, bool side_
          limit + ") as walk" + by_age;
 }
 
-const auto mark = []<class Field>(int number) {
-  return parameter(number) + "::" + column_type<Field>().name;
-};
+std::string mark(const FieldType& type, int number) {
+  return parameter(number) + "::" + column_type(type.kind).name;
+}
 
 }  // namespace
 
@@ -126,10 +126,10 @@ std::vector<ListedExecution> PostgresSession::listed(const std::vector<core::Lis
       "select " + columns_of<ListedExecution>("t") +
       " from unnest($1::int4[],$2::uuid[]) with ordinality as k(partition_key,execution_id,place) "
       "join ff_exec_core t on " +
-      same_key<ListedExecution>("t", "k") + " order by k.place";
+      same_key<Execution>("t", "k") + " order by k.place";
   std::vector<ExecutionId> ids;
   for (const auto& position : positions) ids.push_back(position.execution_id);
-  return rows<ListedExecution>(sql, key_parameters<ExecutionId>(ids));
+  return rows<ListedExecution>(sql, key_parameters(ids));
 }
 
 std::vector<Attempt> PostgresSession::attempts_of(const ExecutionId& id) {
@@ -274,17 +274,17 @@ std::vector<ExecutionId> PostgresSession::expired_leases(const ExpiredLeaseScan&
   return rows<ExecutionId>(sql, parameters);
 }
 
-void PostgresSession::fill(AnyKeyPage any) {
-  std::visit(
-      [&]<class Record>(KeyPage<Record>* page) {
-        static const std::string first = keys_statement<Record>(false, mark);
-        static const std::string next = keys_statement<Record>(true, mark);
-        Parameters parameters;
-        parameters.add(as_limit(page->limit));
-        if (page->after) parameters.add_fields(*page->after);
-        page->found = rows<typename Record::Key>(page->after ? next : first, parameters);
-      },
-      any);
+void PostgresSession::fill(KeyPage& page) {
+  Parameters parameters;
+  parameters.add(as_limit(page.limit));
+  const auto& columns = page.type.key->columns;
+  if (page.after) parameters.add_fields(columns, page.after->get());
+  connection_->run(keys_statement(page.type, page.after.has_value(), mark), parameters,
+                   [&](const Rows& found) {
+                     for (int row = 0; row < found.size(); ++row) {
+                       found.read_fields(row, 0, columns, page.found.emplace_back(*page.type.key).get());
+                     }
+                   });
 }
 
 // Writers draw event ids when all their locks are taken, and before that lock the last id drawn so far, in
@@ -319,10 +319,9 @@ EventRange PostgresSession::event_range(EventFamily family) {
 }
 
 // Reads what no open transaction can still add to, and says whether that is all there is to see now.
-template <class Event>
-bool PostgresSession::read_settled(EventPage<Event>& page) {
-  static const std::string events_sql = "select " + column_list<Event>() + " from " + Event::table +
-                                        " where event_id>$1::int8 order by event_id limit $2::int8";
+bool PostgresSession::read_settled(EventPage& page) {
+  const std::string events_sql = "select " + store::listed(page.type.names) + " from " + page.type.table +
+                                 " where event_id>$1::int8 order by event_id limit $2::int8";
   const auto settled = settled_event();
   begin_reading();
   page.found.clear();
@@ -334,7 +333,9 @@ bool PostgresSession::read_settled(EventPage<Event>& page) {
       all = event_id <= settled;
       if (!all) return;
       try {
-        page.found.push_back(rows.get_struct<Event>(row));
+        auto event = page.type.make();
+        rows.read_fields(row, 0, page.type.columns, event.get());
+        page.found.push_back(std::move(event));
       } catch (const StoreFailure&) {
         page.damaged = event_id;
         return;
@@ -350,17 +351,13 @@ void PostgresSession::begin_reading() {
   holds_locks_ = false;
 }
 
-void PostgresSession::fill(AnyEventPage any) {
-  std::visit(
-      [&]<class Event>(EventPage<Event>* page) {
-        const auto patience = std::chrono::steady_clock::now() + kSettling;
-        for (;;) {
-          rollback();
-          if (read_settled(*page) || std::chrono::steady_clock::now() >= patience) return;
-          std::this_thread::sleep_for(kSettlingStep);
-        }
-      },
-      any);
+void PostgresSession::fill(EventPage& page) {
+  const auto patience = std::chrono::steady_clock::now() + kSettling;
+  for (;;) {
+    rollback();
+    if (read_settled(page) || std::chrono::steady_clock::now() >= patience) return;
+    std::this_thread::sleep_for(kSettlingStep);
+  }
 }
 
 }  // namespace flowfabric::store::postgres

@@ -7,51 +7,18 @@
 #include <cstring>
 #include <utility>
 
-#include "store/columns.h"
+#include "model/record_type.h"
+#include "store/sql.h"
 #include "store/store.h"
 
 namespace flowfabric::store::postgres {
 
-// The type of a column, by the type of the field.
+// The type of a column, by the kind of the field.
 struct ColumnType {
   const char* name;
   std::uint32_t oid;
 };
-inline constexpr ColumnType kBool{"bool", 16};
-inline constexpr ColumnType kInt4{"int4", 23};
-inline constexpr ColumnType kInt8{"int8", 20};
-inline constexpr ColumnType kUuid{"uuid", 2950};
-inline constexpr ColumnType kText{"text", 25};
-inline constexpr ColumnType kBytes{"bytea", 17};
-inline constexpr ColumnType kJson{"jsonb", 3802};
-
-template <class T>
-constexpr ColumnType column_type() {
-  if constexpr (is_optional<T>)
-    return column_type<typename T::value_type>();
-  else if constexpr (std::is_same_v<T, bool>)
-    return kBool;
-  else if constexpr (is_typed_id<T> || std::is_same_v<T, Uuid>)
-    return kUuid;
-  else if constexpr (std::is_same_v<T, std::string> || std::is_enum_v<T> || is_event_word<T>)
-    return kText;
-  else if constexpr (std::is_same_v<T, Bytes>)
-    return kBytes;
-  else if constexpr (is_json<T>)
-    return kJson;
-  else if constexpr (std::is_same_v<T, std::uint16_t> || std::is_same_v<T, std::int32_t>)
-    return kInt4;
-  else
-    return kInt8;  // also for 32 bits without a sign
-}
-
-template <class Struct>
-inline constexpr auto kColumnTypes = [] {
-  std::array<ColumnType, column_count<Struct>()> types{};
-  std::size_t index = 0;
-  for_each_column<Struct>([&]<class Field>(std::string_view) { types[index++] = column_type<Field>(); });
-  return types;
-}();
+ColumnType column_type(FieldKind kind);
 
 // ---- writing ----
 
@@ -71,37 +38,10 @@ inline void append_null(std::string& out) {
 }
 
 // A value with its length before it, as in an array or a row.
+void append_field(std::string& out, const FieldType& type, const void* field);
 template <class T>
 void append_value(std::string& out, const T& value) {
-  if constexpr (is_optional<T>) {
-    if (value)
-      append_value(out, *value);
-    else
-      append_null(out);
-  } else if constexpr (std::is_same_v<T, bool>) {
-    append_bytes(out, value ? std::string_view("\1", 1) : std::string_view("\0", 1));
-  } else if constexpr (is_typed_id<T>) {
-    append_value(out, value.uuid);
-  } else if constexpr (std::is_same_v<T, Uuid>) {
-    append_bytes(out, {reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size()});
-  } else if constexpr (std::is_same_v<T, Bytes>) {
-    append_bytes(out, value.data);
-  } else if constexpr (std::is_enum_v<T>) {
-    append_bytes(out, enum_name(value));
-  } else if constexpr (is_event_word<T>) {
-    append_bytes(out, word_text(value));
-  } else if constexpr (is_json<T>) {
-    const auto json = to_json(value);
-    append_number(out, static_cast<std::int32_t>(json.size() + 1));
-    out.push_back(1);  // the version of the format
-    out.append(json);
-  } else if constexpr (std::is_integral_v<T>) {
-    using Wire = std::conditional_t<column_type<T>().oid == kInt4.oid, std::int32_t, std::int64_t>;
-    append_number(out, static_cast<std::int32_t>(sizeof(Wire)));
-    append_number(out, static_cast<Wire>(value));
-  } else {
-    append_bytes(out, value);
-  }
+  append_field(out, kFieldType<T>, &value);
 }
 
 // The parameters of one statement.
@@ -109,21 +49,27 @@ class Parameters {
  public:
   template <class T>
   Parameters& add(const T& value) {
-    std::string bytes;
-    append_value(bytes, value);
-    values_.push_back(std::move(bytes));
-    return *this;
+    return add_field(kFieldType<T>, &value);
   }
   template <class Struct>
   Parameters& add_fields(const Struct& value) {
-    for_each_field(value, [&](std::string_view, const auto& field) { add(field); });
+    return add_fields(described_columns<Struct>(), &value);
+  }
+  Parameters& add_field(const FieldType& type, const void* field) {
+    append_field(values_.emplace_back(), type, field);
+    return *this;
+  }
+  Parameters& add_fields(Columns columns, const void* value) {
+    for (const auto& column : columns) add_field(*column.type, column.in(value));
     return *this;
   }
   // An array of Field: append(bytes, item) writes one of its elements.
   template <class Field, class Items, class Append>
   Parameters& add_array(const Items& items, Append append) {
-    return add_items(column_type<Field>().oid, items, append);
+    return add_items(column_type(kFieldType<Field>.kind).oid, items, append);
   }
+  // An array of one column of these structs.
+  Parameters& add_column(const Column& column, std::span<const void* const> structs);
   // An array of rows: append(bytes, item) writes the columns of one.
   template <class Items, class Append>
   Parameters& add_rows(std::uint32_t row_type, const Items& items, Append append) {
@@ -185,56 +131,7 @@ T number_from(std::string_view bytes, const char* column) {
   return std::byteswap(big);
 }
 
-template <class T>
-T checked(Result<T> value, const char* column) {
-  if (!value) fail_corrupt(column);
-  return *std::move(value);
-}
-
-// Not called for null.
-template <class T>
-void read_value(std::string_view bytes, const char* column, T& value) {
-  if constexpr (is_optional<T>) {
-    read_value(bytes, column, value.emplace());
-  } else if constexpr (std::is_same_v<T, bool>) {
-    if (bytes.size() != 1) fail_corrupt(column);
-    value = bytes.front() != 0;
-  } else if constexpr (is_typed_id<T>) {
-    read_value(bytes, column, value.uuid);
-  } else if constexpr (std::is_same_v<T, Uuid>) {
-    if (bytes.size() != value.bytes.size()) fail_corrupt(column);
-    std::memcpy(value.bytes.data(), bytes.data(), value.bytes.size());
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    value = bytes;
-  } else if constexpr (std::is_same_v<T, Bytes>) {
-    value.data = bytes;
-  } else if constexpr (std::is_enum_v<T>) {
-    const auto known = enum_from_name<T>(bytes);
-    if (!known) fail_corrupt(column);
-    value = *known;
-  } else if constexpr (is_event_word<T>) {
-    if (bytes.empty()) fail_corrupt(column);
-    value = event_word<decltype(value.known)>(bytes);
-  } else if constexpr (is_json<T>) {
-    if (bytes.empty()) fail_corrupt(column);
-    const auto json = bytes.substr(1);
-    if constexpr (std::is_same_v<T, Tags>)
-      value = checked(tags_from_json(json), column);
-    else if constexpr (std::is_same_v<T, ExecutionPolicy>)
-      value = checked(policy_from_json(json), column);
-    else if constexpr (std::is_same_v<T, Amounts>)
-      value = checked(amounts_from_json(json), column);
-    else if constexpr (std::is_same_v<T, ResumeCondition>)
-      value = checked(condition_from_json(json), column);
-    else
-      value = checked(strings_from_json(json), column);
-  } else {
-    using Wire = std::conditional_t<column_type<T>().oid == kInt4.oid, std::int32_t, std::int64_t>;
-    const auto stored = number_from<Wire>(bytes, column);
-    // A number below zero would become a limit that nothing reaches.
-    if (!std::in_range<T>(stored)) fail_corrupt(column);
-    value = static_cast<T>(stored);
-  }
-}
+// Not called for null. Throws StoreFailure with `corruption` for a value that this version does not write.
+void read_value(std::string_view bytes, const char* column, const FieldType& type, void* field);
 
 }  // namespace flowfabric::store::postgres

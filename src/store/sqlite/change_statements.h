@@ -10,45 +10,22 @@
 namespace flowfabric::store::sqlite {
 
 // The last id of each event log, in the order of `Events`: the one writer numbers events.
-using EventNumbers = std::array<std::int64_t, boost::mp11::mp_size<Events>::value>;
-template <class Event>
-inline constexpr std::size_t event_index = boost::mp11::mp_find<Events, Event>::value;
+using EventNumbers = std::array<std::int64_t, kEventTypes>;
 
-// A whole record or event, whether it is there or not.
-template <class Record>
-const std::string& put_statement() {
-  static const std::string sql =
-      "insert or replace" + insert_statement<Record>(~ColumnMask<Record>{}).substr(6);
-  return sql;
-}
+struct RecordStatements {
+  std::string put;    // a whole record, whether it is there or not
+  std::string erase;  // by its key
+  std::string purge;  // all rows of an execution: its key is a part of theirs
+};
+const RecordStatements& statements_of(const RecordType& type);
 
-template <class Record>
-const std::string& erase_statement() {
-  static const std::string sql =
-      std::string("delete from ") + Record::table + " where " + key_condition<Record>();
-  return sql;
-}
-
-// All rows of an execution: its key is a part of theirs.
-template <class Record>
-const std::string& purge_statement() {
-  static const std::string sql =
-      std::string("delete from ") + Record::table + " where partition_key=?1 and execution_id=?2";
-  return sql;
-}
-
-// The oldest before ?1, up to the first that is to be kept: times may go back where ids do not, and a log has
-// no holes. The newest row, ?2, stays: it is where the numbering goes on. At most ?3.
-template <class Event>
-const std::string& trim_statement() {
-  static const std::string table = Event::table;
-  static const std::string sql =
-      "delete from " + table + " where event_id in (select event_id from " + table +
-      " where event_id<?2 order by event_id limit ?3) and event_id<coalesce((select min(event_id) from "
-      "(select event_id,occurred_at_ms from " +
-      table + " order by event_id limit ?3) where occurred_at_ms>=?1),?2)";
-  return sql;
-}
+struct EventStatements {
+  std::string put;
+  // The oldest before ?1, up to the first that is to be kept: times may go back where ids do not, and a log
+  // has no holes. The newest row, ?2, stays: it is where the numbering goes on. At most ?3.
+  std::string trim;
+};
+const EventStatements& statements_of(const EventType& type);
 inline constexpr int kTrimmedPerStep = 1000;
 
 inline const std::string kDropFrames =

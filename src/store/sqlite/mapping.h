@@ -1,41 +1,41 @@
 // How the fields of a record become SQLite values, and back.
 #pragma once
 
-#include <cstring>
-#include <utility>
-
-#include "store/columns.h"
+#include "model/record_type.h"
+#include "store/sql.h"
 #include "store/sqlite/database.h"
 
 namespace flowfabric::store::sqlite {
 
-// Gives a value to a sink as SQLite has it: null, integer, text or blob; JSON is made here, and is gone
+// Gives a field to a sink as SQLite has it: null, integer, text or blob; JSON is made here, and is gone
 // afterwards.
-template <class T, class Sink>
-void give(const T& value, Sink&& sink) {
-  if constexpr (is_optional<T>) {
-    if (value)
-      give(*value, sink);
-    else
-      sink.null();
-  } else if constexpr (is_typed_id<T>) {
-    give(value.uuid, sink);
-  } else if constexpr (std::is_same_v<T, Uuid>) {
-    sink.blob({reinterpret_cast<const char*>(value.bytes.data()), 16});
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    sink.text(value);
-  } else if constexpr (std::is_same_v<T, Bytes>) {
-    sink.blob(value.data);
-  } else if constexpr (std::is_enum_v<T>) {
-    sink.text(enum_name(value));
-  } else if constexpr (is_event_word<T>) {
-    sink.text(word_text(value));
-  } else if constexpr (is_json<T>) {
-    sink.json(to_json(value));
-  } else {
-    static_assert(std::is_integral_v<T>);
-    sink.integer(static_cast<std::int64_t>(value));
+template <class Sink>
+void give_field(const FieldType& type, const void* field, Sink& sink) {
+  const void* value = type.is_optional() ? type.value(field) : field;
+  if (!value) return sink.null();
+  switch (type.kind) {
+    case FieldKind::uuid:
+      return sink.blob({reinterpret_cast<const char*>(static_cast<const Uuid*>(value)->bytes.data()), 16});
+    case FieldKind::text:
+      return sink.text(*static_cast<const std::string*>(value));
+    case FieldKind::bytes:
+      return sink.blob(static_cast<const Bytes*>(value)->data);
+    case FieldKind::word:
+      return sink.text(type.word(value));
+    case FieldKind::json:
+      return sink.json(type.json(value));
+    default:
+      return sink.integer(integer_of(type.kind, value));
   }
+}
+// Null for what has no value (model/field_type.h), unless it is part of a key.
+template <class Sink>
+void give_column(const Column& column, bool is_key, const void* record, Sink& sink) {
+  const void* field = column.in(record);
+  if (is_key || has_value(*column.type, field))
+    give_field(*column.type, field, sink);
+  else
+    sink.null();
 }
 
 // Values bound by reference must outlive the step; only JSON is copied.
@@ -55,130 +55,45 @@ struct Parameter {
     sqlite3_bind_text(statement, index, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
   }
 };
+
+void bind_field(sqlite3_stmt* statement, int index, const FieldType& type, const void* field);
 template <class T>
 void bind(sqlite3_stmt* statement, int index, const T& value) {
-  give(value, Parameter{statement, index});
+  bind_field(statement, index, kFieldType<T>, &value);
 }
 
-inline std::string_view text_of(sqlite3_stmt* statement, int column) {
-  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, column));
-  return {text ? text : "", static_cast<std::size_t>(sqlite3_column_bytes(statement, column))};
+// Binds the fields of a struct from parameter `first` on; returns the next free one.
+int bind_fields(sqlite3_stmt* statement, int first, Columns columns, const void* value);
+inline int bind_key(sqlite3_stmt* statement, int first, const AnyKey& key) {
+  return bind_fields(statement, first, key.type().columns, key.get());
 }
-
-[[noreturn]] inline void fail_corrupt(sqlite3_stmt* statement, int column) {
-  const auto name = std::string(sqlite3_column_name(statement, column));
-  throw StoreFailure{{ErrorCode::corruption, name + ": cannot be read",
-                      "A stored value is not one this version writes. Restore the database from a backup."}};
-}
-
-template <class T>
-T checked(sqlite3_stmt* statement, int column, Result<T> value) {
-  if (!value) fail_corrupt(statement, column);
-  return *std::move(value);
-}
-
-template <class T>
-void read(sqlite3_stmt* statement, int column, T& value) {
-  if constexpr (is_optional<T>) {
-    if (sqlite3_column_type(statement, column) == SQLITE_NULL)
-      value.reset();
-    else
-      read(statement, column, value.emplace());
-  } else if constexpr (is_typed_id<T>) {
-    read(statement, column, value.uuid);
-  } else if constexpr (std::is_same_v<T, Uuid>) {
-    const void* blob = sqlite3_column_blob(statement, column);
-    if (sqlite3_column_bytes(statement, column) != 16) fail_corrupt(statement, column);
-    std::memcpy(value.bytes.data(), blob, 16);
-  } else if constexpr (std::is_same_v<T, std::string>) {
-    value = text_of(statement, column);
-  } else if constexpr (std::is_same_v<T, Bytes>) {
-    const auto* blob = static_cast<const char*>(sqlite3_column_blob(statement, column));
-    if (blob) value.data.assign(blob, static_cast<std::size_t>(sqlite3_column_bytes(statement, column)));
-  } else if constexpr (std::is_enum_v<T>) {
-    const auto known = enum_from_name<T>(text_of(statement, column));
-    if (!known) fail_corrupt(statement, column);
-    value = *known;
-  } else if constexpr (is_event_word<T>) {
-    const auto text = text_of(statement, column);
-    if (text.empty()) fail_corrupt(statement, column);
-    value = event_word<decltype(value.known)>(text);
-  } else if constexpr (std::is_same_v<T, Tags>) {
-    value = checked(statement, column, tags_from_json(text_of(statement, column)));
-  } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-    value = checked(statement, column, strings_from_json(text_of(statement, column)));
-  } else if constexpr (std::is_same_v<T, Amounts>) {
-    value = checked(statement, column, amounts_from_json(text_of(statement, column)));
-  } else if constexpr (std::is_same_v<T, ResumeCondition>) {
-    const auto json = text_of(statement, column);
-    value = json.empty() ? ResumeCondition{} : checked(statement, column, condition_from_json(json));
-  } else if constexpr (std::is_same_v<T, ExecutionPolicy>) {
-    const auto json = text_of(statement, column);
-    value = json.empty() ? ExecutionPolicy{} : checked(statement, column, policy_from_json(json));
-  } else if constexpr (std::is_same_v<T, bool>) {
-    value = sqlite3_column_int64(statement, column) != 0;
-  } else {
-    static_assert(std::is_integral_v<T>);
-    // SQLite keeps whatever it is given: text would be read as 0, which means that there is no limit, and a
-    // number below zero as a limit that nothing reaches.
-    const auto type = sqlite3_column_type(statement, column);
-    const auto stored = sqlite3_column_int64(statement, column);
-    if ((type != SQLITE_INTEGER && type != SQLITE_NULL) || !std::in_range<T>(stored))
-      fail_corrupt(statement, column);
-    value = static_cast<T>(stored);
-  }
-}
-
-// Binds the fields of a described struct from parameter `first` on; returns the next free one.
 template <class Struct>
 int bind_all(sqlite3_stmt* statement, int first, const Struct& value) {
-  for_each_field(value, [&](std::string_view, const auto& field) { bind(statement, first++, field); });
-  return first;
+  return bind_fields(statement, first, described_columns<Struct>(), &value);
 }
-
-template <class Field>
-void read_field(sqlite3_stmt* statement, int column, void* field) {
-  read(statement, column, *static_cast<Field*>(field));
-}
-
-template <class Record>
-Record read_all(sqlite3_stmt* statement) {
-  static const auto fields =
-      fields_with<void(sqlite3_stmt*, int, void*), Record>([]<class Field>() { return &read_field<Field>; });
-  Record record;
-  int column = 0;
-  for (const auto& [offset, read] : fields)
-    read(statement, column++, reinterpret_cast<char*>(&record) + offset);
-  return record;
-}
-
 // Binds the chosen columns of a record, in order, from parameter `first` on.
-template <class Record>
-void bind_columns(sqlite3_stmt* statement, int first, const Record& record,
-                  const ColumnMask<Record>& columns) {
-  constexpr std::size_t keys = key_columns<Record>;
-  std::size_t index = 0;
-  for_each_field(record, [&](std::string_view, const auto& field) {
-    const bool is_key = index < keys;
-    if (!columns.test(index++)) return;
-    if (is_key || has_value(field))
-      bind(statement, first++, field);
-    else
-      sqlite3_bind_null(statement, first++);
-  });
+void bind_columns(sqlite3_stmt* statement, int first, const TableType& type, const void* record,
+                  const ColumnMask& chosen);
+
+std::string_view text_of(sqlite3_stmt* statement, int column);
+
+// Throws StoreFailure with `corruption` for a value that this version does not write.
+void read_field(sqlite3_stmt* statement, int column, const FieldType& type, void* field);
+template <class T>
+void read(sqlite3_stmt* statement, int column, T& value) {
+  read_field(statement, column, kFieldType<T>, &value);
+}
+// Reads the columns of a row, from the first on, into a struct.
+void read_fields(sqlite3_stmt* statement, Columns columns, void* value);
+template <class Struct>
+Struct read_all(sqlite3_stmt* statement) {
+  Struct value;
+  read_fields(statement, described_columns<Struct>(), &value);
+  return value;
 }
 
 // "update t set b=?3,d=?4 where a=?1 and c=?2": the key first, then the changed columns in order.
-std::string update_statement(const char* table, Names keys, Names changed);
-std::string insert_statement(const char* table, Names columns);
-
-template <class Record>
-std::string update_statement(const ColumnMask<Record>& mask) {
-  return update_statement(Record::table, key_names<Record>(), chosen_names(column_names<Record>(), mask));
-}
-template <class Record>
-std::string insert_statement(const ColumnMask<Record>& mask) {
-  return insert_statement(Record::table, chosen_names(column_names<Record>(), mask));
-}
+std::string update_statement(const TableType& type, const ColumnMask& changed);
+std::string insert_statement(const TableType& type, const ColumnMask& columns);
 
 }  // namespace flowfabric::store::sqlite

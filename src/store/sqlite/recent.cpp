@@ -12,25 +12,18 @@ using core::Unit;
 // Large inputs are read when they are claimed; they would only crowd out the rest.
 constexpr std::size_t kLargestCachedPayload = 4096;
 
-template <class Record>
-bool is_worth_caching(const Record* record) {
+bool is_worth_caching(const RecordType& type, const void* record) {
   // Read by readers only, or removed with their execution, unseen.
-  constexpr bool is_part = is_owned<Record> && !std::is_same_v<typename Record::Key, ExecutionId>;
-  if constexpr (is_part || std::is_same_v<Record, ExecutionTag> ||
-                std::is_same_v<Record, CancelBacklogMember>)
-    return false;
-  if (!record) return false;
+  const bool is_part = type.is_owned && type.key != record_type<Execution>().key;
+  if (!record || is_part || type.is<ExecutionTag>() || type.is<CancelBacklogMember>()) return false;
   // What has ended is hardly asked for again.
-  if constexpr (std::is_same_v<Record, Execution>) {
-    return record->state.lifecycle_phase != LifecyclePhase::terminal;
-  }
-  if constexpr (std::is_same_v<Record, Edge>) {
-    return record->dependency_state == DependencyState::unsatisfied;
-  }
-  if constexpr (std::is_same_v<Record, EdgeGroup>) return record->group_state == GroupState::pending;
-  if constexpr (std::is_same_v<Record, ExecutionSpec>) {
-    return record->payload.data.size() <= kLargestCachedPayload;
-  }
+  if (type.is<Execution>())
+    return static_cast<const Execution*>(record)->state.lifecycle_phase != LifecyclePhase::terminal;
+  if (type.is<Edge>())
+    return static_cast<const Edge*>(record)->dependency_state == DependencyState::unsatisfied;
+  if (type.is<EdgeGroup>()) return static_cast<const EdgeGroup*>(record)->group_state == GroupState::pending;
+  if (type.is<ExecutionSpec>())
+    return static_cast<const ExecutionSpec*>(record)->payload.data.size() <= kLargestCachedPayload;
   return true;
 }
 
@@ -41,25 +34,34 @@ std::optional<core::Offer> offer_of(const Execution* execution) {
 
 }  // namespace
 
+std::optional<std::shared_ptr<const void>> Recent::find(const RecordType& type, const AnyKey& key) {
+  if (const auto* cached = caches_[type.place].find(key)) return *cached;
+  for (auto batch = unwritten_.rbegin(); batch != unwritten_.rend(); ++batch) {
+    if (auto left = batch->unit->left(type.place, key.get())) return left;
+  }
+  return std::nullopt;
+}
+
 void Recent::remember(const Unit& unit) {
-  for_each_type<OwnedRecords>([&]<class Record>() {
-    if constexpr (std::is_same_v<typename Record::Key, ExecutionId>) {
-      for (const auto& id : unit.purged()) cache<Record>().forget(id);
+  for (const auto& id : unit.purged()) {
+    const auto key = any_key<Execution>(id);
+    for (const auto* type : owned_types()) {
+      if (type->key == &key.type()) caches_[type->place].forget(key);
     }
-  });
-  for_each_type<Records>([&]<class Record>() {
-    unit.for_each_dirty<Record>([&](const Slot<Record>& slot) {
-      if (is_worth_caching<Record>(slot.changed.get())) {
-        cache<Record>().put(slot.key, slot.changed);
+  }
+  for (const auto& type : record_types()) {
+    for (const auto* slot : unit.dirty(type.place)) {
+      if (is_worth_caching(type, slot->changed.get())) {
+        caches_[type.place].put(slot->key, slot->changed);
       } else {
-        cache<Record>().forget(slot.key);
-        if constexpr (std::is_same_v<Record, Execution>) cache<ExecutionSpec>().forget(slot.key);
+        caches_[type.place].forget(slot->key);
+        if (type.is<Execution>()) caches_[place_of<ExecutionSpec>].forget(slot->key);
       }
-    });
-  });
+    }
+  }
   remember_edges(unit);
   unit.for_each_dirty<Execution>([&](const Slot<Execution>& slot) {
-    const auto offer = offer_of(slot.changed.get());
+    const auto offer = offer_of(slot.changed);
     if (!offer) return;
     const auto route = routes_.find(slot.changed->route_id);
     if (route == routes_.end()) return;
@@ -69,12 +71,12 @@ void Recent::remember(const Unit& unit) {
 
 // A flow that is new has no edges but those that are seen here.
 void Recent::remember_edges(const Unit& unit) {
-  std::unordered_set<FlowKey, core::KeyHash<FlowKey>> new_flows;
+  std::unordered_set<FlowKey, KeyHash<FlowKey>> new_flows;
   unit.for_each_dirty<Flow>([&](const Slot<Flow>& slot) {
     if (!slot.stored) new_flows.insert(slot.key);
   });
   unit.for_each_dirty<Execution>([&](const Slot<Execution>& slot) {
-    const auto* execution = slot.changed.get();
+    const auto* execution = slot.changed;
     if (!execution || execution->state.lifecycle_phase == LifecyclePhase::terminal) {
       edges_.forget(slot.key);
     } else if (!slot.stored && execution->flow_id &&
@@ -84,7 +86,7 @@ void Recent::remember_edges(const Unit& unit) {
   });
   unit.for_each_dirty<Edge>([&](const Slot<Edge>& slot) {
     if (slot.stored && slot.changed) return;
-    const auto upstream = (slot.changed ? slot.changed.get() : slot.stored.get())->upstream();
+    const auto upstream = (slot.changed ? slot.changed : slot.stored)->upstream();
     auto* edges = edges_.find(upstream);
     if (edges && slot.changed)
       edges->push_back(slot.key);
@@ -101,10 +103,10 @@ void Recent::add(std::shared_ptr<const Unit> unit, std::uint64_t number) {
     }
   });
   unit->for_each_dirty<Execution>([&](const Slot<Execution>& slot) {
-    if (const auto offer = offer_of(slot.stored.get())) {
+    if (const auto offer = offer_of(slot.stored)) {
       routes_[slot.stored->route_id].new_offers.erase(*offer);
     }
-    if (const auto offer = offer_of(slot.changed.get())) {
+    if (const auto offer = offer_of(slot.changed)) {
       routes_[slot.changed->route_id].new_offers.insert_or_assign(*offer, number);
     }
   });
@@ -120,7 +122,7 @@ void Recent::are_written(std::uint64_t number) {
       while (it != end) it = it->second.first == slot.key ? new_edges_.erase(it) : std::next(it);
     });
     unit->for_each_dirty<Execution>([&](const Slot<Execution>& slot) {
-      const auto offer = offer_of(slot.changed.get());
+      const auto offer = offer_of(slot.changed);
       if (!offer) return;
       auto& [offers, taken_up_to] = routes_[slot.changed->route_id];
       // A later batch may have changed it, and offers it as well.

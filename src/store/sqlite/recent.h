@@ -4,14 +4,15 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
-#include <tuple>
 #include <unordered_map>
 
+#include "core/unit.h"
 #include "store/record_cache.h"
 
 namespace flowfabric::store::sqlite {
@@ -19,14 +20,7 @@ namespace flowfabric::store::sqlite {
 class Recent {
  public:
   // A record, or nothing (null). Absent: the database knows.
-  template <class Record>
-  std::optional<std::shared_ptr<const Record>> find(const typename Record::Key& key) {
-    if (auto cached = cache<Record>().find(key)) return cached;
-    for (auto batch = unwritten_.rbegin(); batch != unwritten_.rend(); ++batch) {
-      if (auto left = batch->unit->left<Record>(key)) return left;
-    }
-    return std::nullopt;
-  }
+  std::optional<std::shared_ptr<const void>> find(const RecordType& type, const AnyKey& key);
 
   // This batch will be written; what it has changed is how things are from now on.
   void add(std::shared_ptr<const core::Unit> unit, std::uint64_t number);
@@ -56,14 +50,9 @@ class Recent {
   void is_taken(std::int64_t route_id, const core::Offer& offer) { routes_[route_id].taken_up_to = offer; }
 
  private:
-  template <class Record>
-  RecordCache<Record>& cache() {
-    return std::get<RecordCache<Record>>(caches_);
-  }
-
   void remember_edges(const core::Unit& unit);
 
-  boost::mp11::mp_rename<boost::mp11::mp_transform<RecordCache, Records>, std::tuple> caches_;
+  std::array<Generations<AnyKey, std::shared_ptr<const void>, AnyKeyHash>, kRecordTypes> caches_;
   Generations<ExecutionId, std::vector<EdgeKey>> edges_;
   struct Unwritten {
     std::shared_ptr<const core::Unit> unit;

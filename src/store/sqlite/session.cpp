@@ -36,30 +36,27 @@ void SqliteSession::rollback() noexcept {
   }
 }
 
-template <class Record>
-std::shared_ptr<const Record> SqliteSession::find(const typename Record::Key& key) {
+std::shared_ptr<const void> SqliteSession::find(const RecordType& type, const AnyKey& key) {
   if (recent_) {
-    if (auto known = recent_->find<Record>(key)) return *std::move(known);
+    if (auto known = recent_->find(type, key)) return *std::move(known);
   }
-  auto& select = std::get<Table<Record>>(tables_).select;
+  auto& select = selects_[type.place];
   if (!select) {
-    select = connection_->prepare("select " + column_list<Record>() + " from " + Record::table + " where " +
-                                  key_condition<Record>());
+    select = connection_->prepare("select " + store::listed(type.names) + " from " + type.table + " where " +
+                                  key_condition(type));
   }
   const ResetAfterUse reset(*select);
-  bind_all(select->get(), 1, key);
+  bind_key(select->get(), 1, key);
   if (!select->step()) return nullptr;
-  return std::make_shared<const Record>(read_all<Record>(select->get()));
-}
-
-template <class Record>
-void SqliteSession::load_wanted(Unit& unit) {
-  if (!unit.wants<Record>()) return;
-  for (const auto& key : std::exchange(unit.wanted<Record>(), {})) unit.put<Record>(key, find<Record>(key));
+  auto record = type.make();
+  read_fields(select->get(), type.columns, record.get());
+  return record;
 }
 
 void SqliteSession::load(Unit& unit) {
-  for_each_type<Records>([&]<class Record>() { load_wanted<Record>(unit); });
+  for (const auto& type : record_types()) {
+    for (const auto& key : unit.take_wanted(type.place)) unit.put(type.place, key.get(), find(type, key));
+  }
   for_each_type<core::Questions>([&]<class Question>() {
     if (!unit.wants_answers<Question>()) return;
     for (const auto& question : std::exchange(unit.wanted_answers<Question>(), {})) {

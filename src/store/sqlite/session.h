@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 
+#include "core/clock/clock_rules.h"
 #include "store/sqlite/disk_health.h"
 #include "store/sqlite/mapping.h"
 #include "store/sqlite/recent.h"
@@ -54,8 +55,8 @@ class SqliteSession : public Session {
   std::vector<NodeName> node_names(const FlowId& flow) override;
   std::vector<SuspensionKey> suspended(const SuspendedScan& scan) override;
   std::optional<std::int64_t> oldest_event() override;
-  void fill(AnyKeyPage page) override;
-  void fill(AnyEventPage page) override;
+  void fill(KeyPage& page) override;
+  void fill(EventPage& page) override;
 
  protected:
   // What was read since the last begin was read as one; what is read after this, too.
@@ -69,16 +70,12 @@ class SqliteSession : public Session {
   // Before a question is asked that the database answers: it has to show everything by then.
   virtual void see_everything() {}
 
-  template <class Record>
-  struct Table {
-    std::optional<Statement> select;
-  };
-
   Statement& statement(const std::string& sql) { return statements_.of(*connection_, sql); }
+  std::shared_ptr<const void> find(const RecordType& type, const AnyKey& key);
   template <class Record>
-  std::shared_ptr<const Record> find(const typename Record::Key& key);
-  template <class Record>
-  void load_wanted(core::Unit& unit);
+  std::shared_ptr<const Record> find(const typename Record::Key& key) {
+    return std::static_pointer_cast<const Record>(find(record_type<Record>(), any_key<Record>(key)));
+  }
   std::set<std::int64_t> offering_routes();
   void load_routes(core::Unit& unit);
   std::vector<core::Offer> read_offers(const core::OfferScan& scan);
@@ -93,12 +90,12 @@ class SqliteSession : public Session {
   std::map<LaneCountKey, std::int64_t> counts(const std::string& sql);
   Statement& groups_statement(const std::string& columns, const GroupFilter& filter, std::size_t limit);
   std::vector<core::ListPosition> scan_groups(const ListScan::InGroups& of, const ListScan& scan);
-  template <class Record>
-  Statement& due_statement(const DueScan& scan, const char* column, const std::string& columns);
-  template <class Record>
-  void read_due(const DueScan& scan, const char* column, std::size_t limit, DueRecords& records);
-  template <class Record>
-  std::optional<std::int64_t> first_due(const DueScan& scan, const char* column);
+  Statement& due_statement(const DueScan& scan, const core::ClockRule& rule, std::string_view column,
+                           const std::string& columns);
+  void read_due(const DueScan& scan, const core::ClockRule& rule, std::string_view column, std::size_t limit,
+                DueRecords& records);
+  std::optional<std::int64_t> first_due(const DueScan& scan, const core::ClockRule& rule,
+                                        std::string_view column);
   std::vector<WorkerKey> answer(const core::WorkersOf& question);
   std::vector<ExecutionId> answer(const core::LeasesOf& question);
   std::vector<ExecutionId> answer(const core::BlockedOnRoute& question);
@@ -126,7 +123,7 @@ class SqliteSession : public Session {
 
   SessionSettings settings_;
   std::unique_ptr<Connection> connection_;
-  boost::mp11::mp_rename<boost::mp11::mp_transform<Table, Records>, std::tuple> tables_;
+  std::array<std::optional<Statement>, kRecordTypes> selects_;
   Statements statements_;
 };
 

@@ -8,8 +8,6 @@ namespace flowfabric::store::sqlite {
 
 namespace {
 
-constexpr const char* kClock = "next_due_at_ms";
-constexpr const char* kRemoval = "purge_at_ms";
 // Of the condition; the first is the time.
 constexpr int kFirstParameter = 2;
 
@@ -42,11 +40,12 @@ std::string shown_key(const char* table, sqlite3_stmt* row, int first, std::size
 }  // namespace
 
 // Oldest first, as far as it is read. The column has an index of its own.
-template <class Record>
-Statement& SqliteSession::due_statement(const DueScan& scan, const char* column, const std::string& columns) {
-  const auto condition = due_condition(due_owner<Record>(), scan.scope.filter, kFirstParameter, kDialect);
-  auto& query = statement("select " + columns + " from " + Record::table + " t where " + column + "<=?1" +
-                          condition.sql + " order by " + column);
+Statement& SqliteSession::due_statement(const DueScan& scan, const core::ClockRule& rule,
+                                        std::string_view column, const std::string& columns) {
+  const auto condition = due_condition(rule, scan.scope.filter, kFirstParameter, kDialect);
+  const std::string name(column);
+  auto& query = statement("select " + columns + " from " + rule.type->table + " t where " + name + "<=?1" +
+                          condition.sql + " order by " + name);
   bind(query.get(), 1, scan.until_ms);
   int parameter = kFirstParameter;
   // Copied: the condition does not last.
@@ -54,39 +53,41 @@ Statement& SqliteSession::due_statement(const DueScan& scan, const char* column,
   return query;
 }
 
-template <class Record>
-void SqliteSession::read_due(const DueScan& scan, const char* column, std::size_t limit,
-                             DueRecords& records) {
-  using Key = typename Record::Key;
-  auto& query = due_statement<Record>(scan, column, key_list<Record>() + "," + column);
+void SqliteSession::read_due(const DueScan& scan, const core::ClockRule& rule, std::string_view column,
+                             std::size_t limit, DueRecords& records) {
+  const auto& type = *rule.type;
+  auto& query =
+      due_statement(scan, rule, column, store::listed(type.key_names()) + "," + std::string(column));
   const ResetAfterUse reset(query);
-  constexpr auto keys = key_column_count<Record>();
   for (std::size_t found = 0; found < limit && query.step();) {
     try {
-      DueRecord record{0, Due<Record>{read_all<Key>(query.get())}};
-      read(query.get(), static_cast<int>(keys), record.due_at_ms);
+      DueRecord record{0, {&type, AnyKey(*type.key)}};
+      read_fields(query.get(), type.key->columns, record.key.key.get());
+      read(query.get(), static_cast<int>(type.keys), record.due_at_ms);
       records.found.push_back(std::move(record));
       ++found;
     } catch (const StoreFailure& failure) {
-      records.unreadable.push_back({shown_key(Record::table, query.get(), 0, keys), failure.error});
+      records.unreadable.push_back({shown_key(type.table, query.get(), 0, type.keys), failure.error});
     }
   }
 }
 
 DueRecords SqliteSession::due(const DueScan& scan) {
   DueRecords records;
-  for_each_type<ClockedRecords>([&]<class Record>() {
-    if (scan.scope.covers<Record>()) read_due<Record>(scan, kClock, scan.limit, records);
-  });
-  for_each_type<RemovableRecords>([&]<class Record>() {
-    if (scan.scope.removes()) read_due<Record>(scan, kRemoval, scan.purge_limit, records);
-  });
+  for (const auto& rule : core::clock_rules()) {
+    if (rule.type->clock && scan.scope.covers(rule.rules))
+      read_due(scan, rule, rule.type->clock->name, scan.limit, records);
+  }
+  for (const auto& rule : core::clock_rules()) {
+    if (rule.type->removal && scan.scope.removes())
+      read_due(scan, rule, rule.type->removal->name, scan.purge_limit, records);
+  }
   return records;
 }
 
-template <class Record>
-std::optional<std::int64_t> SqliteSession::first_due(const DueScan& scan, const char* column) {
-  auto& query = due_statement<Record>(scan, column, column);
+std::optional<std::int64_t> SqliteSession::first_due(const DueScan& scan, const core::ClockRule& rule,
+                                                     std::string_view column) {
+  auto& query = due_statement(scan, rule, column, std::string(column));
   const ResetAfterUse reset(query);
   std::optional<std::int64_t> due;
   if (query.step()) read(query.get(), 0, due);
@@ -98,12 +99,11 @@ std::optional<std::int64_t> SqliteSession::next_due(const DueScan& scan) {
   const auto consider = [&](const std::optional<std::int64_t>& due) {
     if (due) next = std::min(next.value_or(*due), *due);
   };
-  for_each_type<ClockedRecords>([&]<class Record>() {
-    if (scan.scope.covers<Record>()) consider(first_due<Record>(scan, kClock));
-  });
-  for_each_type<RemovableRecords>([&]<class Record>() {
-    if (scan.scope.removes()) consider(first_due<Record>(scan, kRemoval));
-  });
+  for (const auto& rule : core::clock_rules()) {
+    if (rule.type->clock && scan.scope.covers(rule.rules))
+      consider(first_due(scan, rule, rule.type->clock->name));
+    if (rule.type->removal && scan.scope.removes()) consider(first_due(scan, rule, rule.type->removal->name));
+  }
   return next;
 }
 

@@ -72,13 +72,15 @@ std::string list_statement(const ListScan& scan) {
   return sql + order_by(scan.order) + " limit " + parameter(parameters + 1);
 }
 
-const auto mark = []<class Field>(int number) { return parameter(number); };
+std::string mark(const FieldType&, int number) {
+  return parameter(number);
+}
 
 }  // namespace
 
 std::vector<ListedExecution> SqliteSession::listed(const std::vector<core::ListPosition>& positions) {
   static const std::string sql = "select " + column_list<ListedExecution>() + " from ff_exec_core where " +
-                                 key_condition<ListedExecution>();
+                                 equal_to_parameters(record_type<Execution>().key_names());
   auto& query = statement(sql);
   std::vector<ListedExecution> found;
   for (const auto& position : positions) {
@@ -205,53 +207,47 @@ std::vector<ExecutionId> SqliteSession::expired_leases(const ExpiredLeaseScan& s
 
 std::optional<std::int64_t> SqliteSession::oldest_event() {
   std::optional<std::int64_t> oldest;
-  for_each_type<Events>([&]<class Event>() {
-    static const std::string table = Event::table;
-    static const std::string sql = "select occurred_at_ms from " + table +
-                                   " where event_id=(select min(event_id) from " + table +
-                                   ") and event_id<(select max(event_id) from " + table + ")";
-    auto& query = statement(sql);
+  for (const auto& type : event_types()) {
+    const std::string table = type.table;
+    auto& query =
+        statement("select occurred_at_ms from " + table + " where event_id=(select min(event_id) from " +
+                  table + ") and event_id<(select max(event_id) from " + table + ")");
     const ResetAfterUse reset(query);
-    if (!query.step()) return;
+    if (!query.step()) continue;
     std::int64_t at = 0;
     read(query.get(), 0, at);
     oldest = std::min(oldest.value_or(at), at);
-  });
+  }
   return oldest;
 }
 
-void SqliteSession::fill(AnyKeyPage any) {
-  std::visit(
-      [&]<class Record>(KeyPage<Record>* page) {
-        static const std::string first = keys_statement<Record>(false, mark);
-        static const std::string next = keys_statement<Record>(true, mark);
-        auto& query = statement(page->after ? next : first);
-        bind(query.get(), 1, page->limit);
-        if (page->after) bind_all(query.get(), 2, *page->after);
-        page->found = rows<typename Record::Key>(query);
-      },
-      any);
+void SqliteSession::fill(KeyPage& page) {
+  auto& query = statement(keys_statement(page.type, page.after.has_value(), mark));
+  bind(query.get(), 1, page.limit);
+  if (page.after) bind_key(query.get(), 2, *page.after);
+  const ResetAfterUse reset(query);
+  while (query.step()) {
+    auto& key = page.found.emplace_back(*page.type.key);
+    read_fields(query.get(), page.type.key->columns, key.get());
+  }
 }
 
-void SqliteSession::fill(AnyEventPage any) {
-  std::visit(
-      [&]<class Event>(EventPage<Event>* page) {
-        static const std::string sql = "select " + column_list<Event>() + " from " + Event::table +
-                                       " where event_id>?1 order by event_id limit ?2";
-        auto& query = statement(sql);
-        bind(query.get(), 1, page->after);
-        bind(query.get(), 2, page->limit);
-        const ResetAfterUse reset(query);
-        while (query.step()) {
-          try {
-            page->found.push_back(read_all<Event>(query.get()));
-          } catch (const StoreFailure&) {
-            page->damaged = sqlite3_column_int64(query.get(), 0);
-            return;
-          }
-        }
-      },
-      any);
+void SqliteSession::fill(EventPage& page) {
+  auto& query = statement("select " + store::listed(page.type.names) + " from " + page.type.table +
+                          " where event_id>?1 order by event_id limit ?2");
+  bind(query.get(), 1, page.after);
+  bind(query.get(), 2, page.limit);
+  const ResetAfterUse reset(query);
+  while (query.step()) {
+    try {
+      auto event = page.type.make();
+      read_fields(query.get(), page.type.columns, event.get());
+      page.found.push_back(std::move(event));
+    } catch (const StoreFailure&) {
+      page.damaged = sqlite3_column_int64(query.get(), 0);
+      return;
+    }
+  }
 }
 
 std::vector<WorkerKey> SqliteSession::answer(const core::WorkersOf& question) {

@@ -56,12 +56,12 @@ std::vector<LeaseEvent> SqliteSession::pauses_of(const ExecutionId& id, std::siz
 // The ids of a log follow each other without gaps, and its newest event always stays.
 EventRange SqliteSession::event_range(EventFamily family) {
   EventRange range;
-  for_each_type<Events>([&]<class Event>() {
-    if (family_of<Event> != family) return;
-    const std::string table = Event::table;
+  for (const auto& type : event_types()) {
+    if (type.family != family) continue;
+    const std::string table = type.table;
     const auto last = connection_->number("select coalesce(max(event_id),0) from " + table);
     range = {connection_->number("select coalesce(min(event_id)-1,0) from " + table), last, last};
-  });
+  }
   return range;
 }
 

@@ -9,7 +9,7 @@ namespace flowfabric::store::sqlite {
 
 namespace {
 
-using core::Slot;
+using core::AnySlot;
 using core::Unit;
 
 // At twice the size at which the log is moved, readers that keep it from starting over are waited for.
@@ -22,6 +22,14 @@ int more_meanwhile() {
 }
 // Distinct sets of changed columns are few; a runaway would only cost memory, so it is cut off.
 constexpr std::size_t kMaxStatements = 256;
+
+// Slots of several batches that hold the same record.
+struct SlotHash {
+  std::size_t operator()(const AnySlot* slot) const { return slot->hash; }
+};
+struct SlotSame {
+  bool operator()(const AnySlot* left, const AnySlot* right) const { return left->key == right->key; }
+};
 
 }  // namespace
 
@@ -39,9 +47,9 @@ Writer::Writer(const std::string& path, Durability durability, std::shared_ptr<D
 
 EventNumbers Writer::last_events() {
   EventNumbers last{};
-  for_each_type<Events>([&]<class Event>() {
-    last[event_index<Event>] = connection_.number(std::string("select max(event_id) from ") + Event::table);
-  });
+  for (const auto& type : event_types()) {
+    last[type.place] = connection_.number(std::string("select max(event_id) from ") + type.table);
+  }
   return last;
 }
 
@@ -157,74 +165,66 @@ bool Writer::write_logged(std::span<const Worked> batches, const std::function<b
   });
 }
 
-template <class Record, class MakeSql>
-Statement& Writer::by_columns(ByColumns<Record>& statements, const ColumnMask<Record>& columns,
+Statement& Writer::by_columns(ByColumns& statements, const TableType& type, const ColumnMask& columns,
                               MakeSql make_sql) {
   auto it = statements.find(columns);
   if (it == statements.end()) {
     if (statements.size() >= kMaxStatements) statements.clear();
-    it = statements.emplace(columns, connection_.prepare(make_sql(columns))).first;
+    it = statements.emplace(columns, connection_.prepare(make_sql(type, columns))).first;
   }
   return it->second;
 }
 
-template <class Record>
-void Writer::insert(const Record& record) {
-  const auto columns = columns_with_value(record);
-  auto& insert = by_columns<Record>(table<Record>().inserts, columns, insert_statement<Record>);
-  bind_columns(insert.get(), 1, record, columns);
-  insert.run();
+Statement& Writer::bind_insert(ByColumns& statements, const TableType& type, const void* record) {
+  const auto columns = columns_with_value(type, record);
+  auto& insert = by_columns(statements, type, columns, insert_statement);
+  bind_columns(insert.get(), 1, type, record, columns);
+  return insert;
 }
 
-template <class Record>
-void Writer::write(const Change<Record>& change) {
+void Writer::write(const RecordType& type, const Change& change) {
   if (change.stored && change.changed) {
-    const auto columns = changed_columns(*change.stored, *change.changed);
+    const auto columns = changed_columns(type, change.stored, change.changed);
     if (columns.none()) return;
-    auto& update = by_columns<Record>(table<Record>().updates, columns, update_statement<Record>);
-    bind_columns(update.get(), bind_all(update.get(), 1, change.key), *change.changed, columns);
+    auto& update = by_columns(tables_[type.place].updates, type, columns, update_statement);
+    bind_columns(update.get(), bind_key(update.get(), 1, *change.key), type, change.changed, columns);
     update.run();
   } else if (change.changed) {
-    insert(*change.changed);
+    bind_insert(tables_[type.place].inserts, type, change.changed).run();
   } else if (change.stored) {
-    auto& erase = statement(erase_statement<Record>());
-    bind_all(erase.get(), 1, change.key);
+    auto& erase = statement(statements_of(type).erase);
+    bind_key(erase.get(), 1, *change.key);
     erase.run();
   }
 }
 
 // A record that several batches have changed goes from what the first of them found to what the last one
 // left.
-template <class Record>
-void Writer::write_merged(std::span<const Worked> batches) {
-  using Key = typename Record::Key;
-  std::vector<Change<Record>> changes;
-  boost::unordered_flat_map<Key, std::size_t, core::KeyHash<Key>> places;
+void Writer::write_merged(const RecordType& type, std::span<const Worked> batches) {
+  std::vector<Change> changes;
+  boost::unordered_flat_map<const AnySlot*, std::size_t, SlotHash, SlotSame> places;
   for (const auto& batch : batches) {
-    batch.unit->for_each_dirty<Record>([&](const Slot<Record>& slot) {
-      const auto [place, is_first] = places.try_emplace(slot.key, changes.size());
+    for (const auto* slot : batch.unit->dirty(type.place)) {
+      const auto [place, is_first] = places.try_emplace(slot, changes.size());
       if (is_first)
-        changes.push_back({slot.key, slot.stored.get(), slot.changed.get()});
+        changes.push_back({&slot->key, slot->stored.get(), slot->changed.get()});
       else
-        changes[place->second].changed = slot.changed.get();
-    });
+        changes[place->second].changed = slot->changed.get();
+    }
   }
-  for (const auto& change : changes) write(change);
+  for (const auto& change : changes) write(type, change);
 }
 
-template <class Event>
-void Writer::append(const Unit& unit, const EventNumbers& last_events) {
-  auto& inserts = std::get<EventLog<Event>>(logs_).inserts;
-  auto id = last_events[event_index<Event>];
-  for (const auto& event : unit.appended<Event>()) {
-    const auto columns = columns_with_value(event);
-    auto& insert = by_columns<Event>(inserts, columns, insert_statement<Event>);
-    bind_columns(insert.get(), 1, event, columns);
+void Writer::append(const EventType& type, const Unit& unit, const EventNumbers& last_events) {
+  auto id = last_events[type.place];
+  const auto events = unit.appended(type.place);
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    auto& insert = bind_insert(event_inserts_[type.place], type, events[i]);
     bind(insert.get(), 1, ++id);  // the store numbers events
     insert.run();
   }
   if (!unit.trim_before_ms()) return;
-  auto& trim = statement(trim_statement<Event>());
+  auto& trim = statement(statements_of(type).trim);
   bind(trim.get(), 1, *unit.trim_before_ms());
   bind(trim.get(), 2, id);
   bind(trim.get(), 3, kTrimmedPerStep);
@@ -242,24 +242,24 @@ void Writer::count(const std::map<LaneCountKey, std::int64_t>& deltas) {
 
 void Writer::write_alone(const Unit& unit, const EventNumbers& last_events) {
   for (const auto& id : unit.purged()) {
-    for_each_type<OwnedRecords>([&]<class Record>() {
-      auto& erase = statement(purge_statement<Record>());
+    for (const auto* type : owned_types()) {
+      auto& erase = statement(statements_of(*type).purge);
       bind_all(erase.get(), 1, id);
       erase.run();
-    });
+    }
   }
-  for_each_type<Records>([&]<class Record>() {
-    unit.for_each_dirty<Record>([&](const Slot<Record>& slot) {
-      const auto* stored = unit.is_stored(slot) ? slot.stored.get() : nullptr;
-      write(Change<Record>{slot.key, stored, slot.changed.get()});
-    });
-  });
+  for (const auto& type : record_types()) {
+    for (const auto* slot : unit.dirty(type.place)) {
+      const void* stored = unit.is_stored(*slot) ? slot->stored.get() : nullptr;
+      write(type, {&slot->key, stored, slot->changed.get()});
+    }
+  }
   for (const auto& [stream, count] : unit.dropped_frames()) {
     auto& drop = statement(kDropFrames);
     bind(drop.get(), bind_all(drop.get(), 1, stream), count);
     drop.run();
   }
-  for_each_type<Events>([&]<class Event>() { append<Event>(unit, last_events); });
+  for (const auto& type : event_types()) append(type, unit, last_events);
   count(unit.count_deltas());
 }
 
@@ -276,10 +276,10 @@ void Writer::write_all(std::span<const Worked> batches) {
       batches = batches.subspan(1);
       continue;
     }
-    for_each_type<Records>([&]<class Record>() { write_merged<Record>(run); });
+    for (const auto& type : record_types()) write_merged(type, run);
     std::map<LaneCountKey, std::int64_t> counts;
     for (const auto& batch : run) {
-      for_each_type<Events>([&]<class Event>() { append<Event>(*batch.unit, batch.last_events); });
+      for (const auto& type : event_types()) append(type, *batch.unit, batch.last_events);
       for (const auto& [key, delta] : batch.unit->count_deltas()) counts[key] += delta;
     }
     count(counts);

@@ -53,35 +53,25 @@ class Writer {
   bool empty_log();
 
  private:
-  // The statements of one record type, prepared when first used. Inserts name only the columns that have a
-  // value, updates only those that changed.
-  template <class Record>
-  using ByColumns = std::unordered_map<ColumnMask<Record>, Statement>;
-  template <class Record>
+  // The statements of one table, prepared when first used. Inserts name only the columns that have a value,
+  // updates only those that changed.
+  using ByColumns = std::unordered_map<ColumnMask, Statement>;
   struct Table {
-    ByColumns<Record> inserts;
-    ByColumns<Record> updates;
-  };
-  template <class Event>
-  struct EventLog {
-    ByColumns<Event> inserts;
+    ByColumns inserts;
+    ByColumns updates;
   };
   // A record as the database has it, and as it is to be.
-  template <class Record>
   struct Change {
-    typename Record::Key key;
-    const Record* stored;
-    const Record* changed;
+    const AnyKey* key;
+    const void* stored;
+    const void* changed;
   };
 
   void keep_log_bounded();
   Statement& statement(const std::string& sql) { return statements_.of(connection_, sql); }
-  template <class Record>
-  Table<Record>& table() {
-    return std::get<Table<Record>>(tables_);
-  }
-  template <class Record, class MakeSql>
-  Statement& by_columns(ByColumns<Record>& statements, const ColumnMask<Record>& columns, MakeSql make_sql);
+  using MakeSql = std::string(const TableType& type, const ColumnMask& columns);
+  Statement& by_columns(ByColumns& statements, const TableType& type, const ColumnMask& columns,
+                        MakeSql make_sql);
   // Whatever is done on the disk: a failure for good is one for everybody, at once.
   template <class Call>
   void watched(Call call);
@@ -89,14 +79,10 @@ class Writer {
   bool in_transaction(bool is_synced, Write write);
   void write_all(std::span<const Worked> batches);
   void write_alone(const core::Unit& unit, const EventNumbers& last_events);
-  template <class Record>
-  void write_merged(std::span<const Worked> batches);
-  template <class Record>
-  void write(const Change<Record>& change);
-  template <class Record>
-  void insert(const Record& record);
-  template <class Event>
-  void append(const core::Unit& unit, const EventNumbers& last_events);
+  void write_merged(const RecordType& type, std::span<const Worked> batches);
+  void write(const RecordType& type, const Change& change);
+  Statement& bind_insert(ByColumns& statements, const TableType& type, const void* record);
+  void append(const EventType& type, const core::Unit& unit, const EventNumbers& last_events);
   void count(const std::map<LaneCountKey, std::int64_t>& deltas);
   void set_applied(std::uint64_t number);
 
@@ -114,8 +100,8 @@ class Writer {
   int next_checkpoint_pages_;
   std::atomic<bool> wants_shorter_log_{false};
   std::atomic<bool> is_shortened_{false};  // since it has last started over
-  boost::mp11::mp_rename<boost::mp11::mp_transform<Table, Records>, std::tuple> tables_;
-  boost::mp11::mp_rename<boost::mp11::mp_transform<EventLog, Events>, std::tuple> logs_;
+  std::array<Table, kRecordTypes> tables_;
+  std::array<ByColumns, kEventTypes> event_inserts_;
   Statements statements_;
 };
 

@@ -127,9 +127,9 @@ EventNumbers& WritingSession::last_events() {
 namespace {
 
 void count_events(EventNumbers& last, const Unit& unit) {
-  for_each_type<Events>([&]<class Event>() {
-    last[event_index<Event>] += static_cast<std::int64_t>(unit.appended<Event>().size());
-  });
+  for (const auto& type : event_types()) {
+    last[type.place] += static_cast<std::int64_t>(unit.appended(type.place).size());
+  }
 }
 
 }  // namespace
