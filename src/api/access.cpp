@@ -1,9 +1,10 @@
 #include "api/access.h"
 
 #include <arpa/inet.h>
-#include <openssl/crypto.h>
 
 #include <algorithm>
+
+#include "model/encoding.h"
 
 namespace flowfabric::api {
 
@@ -82,7 +83,7 @@ bool Token::is_in(const http::Request& head) const {
   if (!header || !header->starts_with(scheme)) return false;
   const auto given = std::string_view(*header).substr(scheme.size());
   const auto wanted = current();
-  return given.size() == wanted->size() && CRYPTO_memcmp(given.data(), wanted->data(), given.size()) == 0;
+  return equal_in_constant_time(given, *wanted);
 }
 
 bool is_listed(const std::vector<std::string>& origins, const std::string& origin) {

@@ -201,33 +201,9 @@ std::string Fields::to_snake_case(std::string_view word) {
 
 // ---- queries ----------------------------------------------------------------------------------------------
 
-namespace {
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-}  // namespace
-
-std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space) {
-  std::string decoded;
-  decoded.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      decoded += plus_is_space && text[i] == '+' ? ' ' : text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const int high = hex_digit(text[i + 1]);
-    const int low = hex_digit(text[i + 2]);
-    if (high < 0 || low < 0) return std::nullopt;
-    decoded += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  if (!is_valid_utf8(decoded)) return std::nullopt;
+std::optional<std::string> percent_decode_text(std::string_view text, Plus plus) {
+  auto decoded = percent_decode(text, plus);
+  if (decoded && !is_valid_utf8(*decoded)) return std::nullopt;
   return decoded;
 }
 
@@ -237,9 +213,10 @@ Query::Query(std::string_view encoded) {
     encoded.remove_prefix(std::min(pair.size() + 1, encoded.size()));
     if (pair.empty()) continue;
     const auto equals = pair.find('=');
-    auto name = percent_decode(pair.substr(0, equals), true);
-    auto value = equals == std::string_view::npos ? std::optional<std::string>("")
-                                                  : percent_decode(pair.substr(equals + 1), true);
+    auto name = percent_decode_text(pair.substr(0, equals), Plus::is_space);
+    auto value = equals == std::string_view::npos
+                     ? std::optional<std::string>("")
+                     : percent_decode_text(pair.substr(equals + 1), Plus::is_space);
     if (!name || !value)
       refuse_input("the query string is not valid percent-encoding of UTF-8", kEncodingAdvice);
     parameters_.emplace_back(*std::move(name), *std::move(value));

@@ -15,6 +15,7 @@
 #include "flowfabric/error.h"
 #include "flowfabric/ids.h"
 #include "model/describe.h"
+#include "model/encoding.h"
 
 namespace flowfabric::api {
 
@@ -210,8 +211,8 @@ class Query {
   std::vector<std::pair<std::string, std::string>> parameters_;
 };
 
-// Absent: not valid.
-std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space = false);
+// Absent: not valid percent-encoding, or not of UTF-8.
+std::optional<std::string> percent_decode_text(std::string_view text, Plus plus = Plus::is_plus);
 
 // An id in a path.
 template <class Id>

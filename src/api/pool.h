@@ -1,12 +1,13 @@
 // A few threads that do what others must not wait for, in the order in which they are asked.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
+#include <cstddef>
 #include <functional>
-#include <mutex>
-#include <thread>
-#include <vector>
+#include <memory>
+
+namespace boost::asio {
+class thread_pool;
+}
 
 namespace flowfabric::api {
 
@@ -18,13 +19,7 @@ class Pool {
   void run(std::function<void()> job);
 
  private:
-  void loop();
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> jobs_;
-  bool stopping_{false};
-  std::vector<std::thread> threads_;
+  std::unique_ptr<boost::asio::thread_pool> threads_;
 };
 
 }  // namespace flowfabric::api

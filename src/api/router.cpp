@@ -280,7 +280,7 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange, std::function<void(ht
     call->trace_context = span->to_string();
   call->guard([&] {
     for (const auto part : found.open) {
-      auto decoded = percent_decode(part);
+      auto decoded = percent_decode_text(part);
       if (!decoded) refuse_input("the path is not valid percent-encoding of UTF-8", kEncodingAdvice);
       call->segments.push_back(*std::move(decoded));
     }

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <random>
 
+#include "model/encoding.h"
+
 namespace flowfabric::api {
 
 namespace {
 
 constexpr std::string_view kForm = "vv-tttttttttttttttttttttttttttttttt-ssssssssssssssss-ff";
-constexpr std::string_view kDigits = "0123456789abcdef";
 constexpr int kSampled = 1;
 
 bool is_zero(std::string_view digits) {
@@ -16,7 +17,7 @@ bool is_zero(std::string_view digits) {
 }
 
 int value_of(char digit) {
-  return static_cast<int>(kDigits.find(digit));
+  return static_cast<int>(kHexDigits.find(digit));
 }
 
 std::string random_hex(std::size_t length) {
@@ -24,7 +25,7 @@ std::string random_hex(std::size_t length) {
   std::string hex;
   while (hex.size() < length) {
     auto bits = random();
-    for (int i = 0; i < 16 && hex.size() < length; ++i, bits >>= 4) hex += kDigits[bits & 15];
+    for (int i = 0; i < 16 && hex.size() < length; ++i, bits >>= 4) hex += kHexDigits[bits & 15];
   }
   return is_zero(hex) ? random_hex(length) : hex;
 }
@@ -37,7 +38,7 @@ std::string TraceContext::to_string() const {
 
 std::optional<TraceContext> parse_traceparent(std::string_view text) {
   const auto fits = [](char c, char wanted) {
-    return wanted == '-' ? c == '-' : kDigits.find(c) != std::string_view::npos;
+    return wanted == '-' ? c == '-' : kHexDigits.find(c) != std::string_view::npos;
   };
   const auto known = text.substr(0, kForm.size());
   if (known.size() != kForm.size() || !std::equal(known.begin(), known.end(), kForm.begin(), fits)) {

@@ -144,13 +144,13 @@ Parameters FilterOptions::words() const {
   return words;
 }
 
-CLI::Option* add_list(CLI::App& command, const std::string& name, std::vector<std::string>& values,
-                      const std::string& help) {
-  return command.add_option(name, values, help)->allow_extra_args(false);
+Option add_list(Command& command, const std::string& name, std::vector<std::string>& values,
+                const std::string& help) {
+  return command.add_option(name, values, help).one_at_a_time();
 }
 
-void add_filter_options(CLI::App& command, FilterOptions& filter) {
-  const auto group = [](CLI::Option* option) { option->group("Filter"); };
+void add_filter_options(Command& command, FilterOptions& filter) {
+  const auto group = [](Option option) { option.group("Filter"); };
   group(command.add_option("--lane", filter.lane, "Of this lane"));
   group(add_list(command, "--state", filter.states,
                  "In one of these states: waiting, delayed, rate_limited, waiting_children, active, "

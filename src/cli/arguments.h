@@ -35,8 +35,8 @@ std::string uuid_argument(const std::string& what, const std::string& given);
 std::string execution_path(const std::string& id, const std::string& rest = "");
 
 // An option that may be repeated. It takes one value each time, so that an argument may follow it.
-CLI::Option* add_list(CLI::App& command, const std::string& name, std::vector<std::string>& values,
-                      const std::string& help);
+Option add_list(Command& command, const std::string& name, std::vector<std::string>& values,
+                const std::string& help);
 
 // Which executions.
 struct FilterOptions {
@@ -53,6 +53,6 @@ struct FilterOptions {
   // In the words of the API: `lane`, `state` (repeated), …
   Parameters words() const;
 };
-void add_filter_options(CLI::App& command, FilterOptions& filter);
+void add_filter_options(Command& command, FilterOptions& filter);
 
 }  // namespace flowfabric::cli

@@ -34,92 +34,82 @@ int run_lifecycle(const LifecycleOptions& options) {
 
 // A scenario with the options that all of them have.
 template <class Options>
-CLI::App* add_scenario(CLI::App& bench, Action& chosen, const std::string& name, const std::string& help,
-                       std::shared_ptr<Options> options, Scenario<Options> scenario) {
+Command* add_scenario(Command& bench, Action& chosen, const std::string& name, const std::string& help,
+                      std::shared_ptr<Options> options, Scenario<Options> scenario) {
   auto* command = bench.add_subcommand(name, help);
-  command->add_option("--store", options->store, kStoreHelp)->capture_default_str();
+  command->add_option("--store", options->store, kStoreHelp).show_default();
   command->add_option("--in-flight", options->in_flight, "Operations each worker keeps outstanding")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
+      .in_range(1, 256)
+      .show_default();
   command->add_flag("--json", options->json, "Print one JSON object");
   command->callback(
       [options, scenario, &chosen] { chosen = [options, scenario] { return run(*options, scenario); }; });
   return command;
 }
 
-void add_workers(CLI::App& command, int& workers) {
-  command.add_option("--workers", workers, "How many workers")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+void add_workers(Command& command, int& workers) {
+  command.add_option("--workers", workers, "How many workers").in_range(1, 1024).show_default();
 }
 
-void add_flow_benches(CLI::App& bench, Action& chosen) {
+void add_flow_benches(Command& bench, Action& chosen) {
   auto options = std::make_shared<FlowBenchOptions>();
   auto* chain = add_scenario(bench, chosen, "flow-chain",
                              "Flows whose nodes follow one after the other, each claimed and completed.",
                              options, bench_flow_chain);
-  chain->add_option("--nodes", options->nodes, "Nodes of a flow")
-      ->check(CLI::Range(1, 10'000))
-      ->capture_default_str();
-  chain->add_option("--flows", options->flows, "How many flows")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}))
-      ->capture_default_str();
+  chain->add_option("--nodes", options->nodes, "Nodes of a flow").in_range(1, 10'000).show_default();
+  chain->add_option("--flows", options->flows, "How many flows").in_range(1, 10'000'000).show_default();
   add_workers(*chain, options->workers);
   auto* wide = add_scenario(bench, chosen, "fan-in", "Many upstreams of one join, completed one by one.",
                             options, bench_fan_in);
   wide->add_option("--upstreams", options->upstreams, "How many upstreams")
-      ->check(CLI::Range(std::int64_t{4}, std::int64_t{20'000}))
-      ->capture_default_str();
+      .in_range(4, 20'000)
+      .show_default();
   auto* race = add_scenario(bench, chosen, "quorum-cancel",
                             "One of many running siblings wins, and the others are cancelled.", options,
                             bench_quorum_cancel);
-  race->add_option("--siblings", options->siblings, "How many run")
-      ->check(CLI::Range(std::int64_t{2}, std::int64_t{9'999}))
-      ->capture_default_str();
-  race->add_option("--rounds", options->rounds, "How many races")
-      ->check(CLI::Range(1, 10'000))
-      ->capture_default_str();
+  race->add_option("--siblings", options->siblings, "How many run").in_range(2, 9'999).show_default();
+  race->add_option("--rounds", options->rounds, "How many races").in_range(1, 10'000).show_default();
 }
 
-void add_suspend_bench(CLI::App& bench, Action& chosen) {
+void add_suspend_bench(Command& bench, Action& chosen) {
   auto options = std::make_shared<SuspendBenchOptions>();
   auto* command = add_scenario(bench, chosen, "suspend-resume",
                                "A worker suspends, a signal comes, and a worker that waits goes on.", options,
                                bench_suspend_resume);
   command->add_option("--idle-cycles", options->idle_cycles, "How many cycles one at a time, for the latency")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}))
-      ->capture_default_str();
+      .in_range(1, 10'000'000)
+      .show_default();
   command->add_option("--cycles", options->cycles, "How many cycles with many in flight, for the throughput")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}))
-      ->capture_default_str();
+      .in_range(1, 100'000'000)
+      .show_default();
   add_workers(*command, options->workers);
 }
 
-void add_stream_bench(CLI::App& bench, Action& chosen) {
+void add_stream_bench(Command& bench, Action& chosen) {
   auto options = std::make_shared<StreamBenchOptions>();
   auto* command =
       add_scenario(bench, chosen, "stream", "Frames are appended, and reach those who wait for them.",
                    options, bench_stream);
   command->add_option("--frames", options->frames, "How many frames as fast as it goes")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}))
-      ->capture_default_str();
+      .in_range(1, 100'000'000)
+      .show_default();
   command->add_option("--tailed", options->tailed, "How many frames one at a time, to one who waits")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{10'000'000}))
-      ->capture_default_str();
+      .in_range(1, 10'000'000)
+      .show_default();
   command->add_option("--idle-tailers", options->idle_tailers, "How many only wait")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{60'000}))
-      ->capture_default_str();
+      .in_range(1, 60'000)
+      .show_default();
   command->add_option("--payload-bytes", options->payload_bytes, "Size of a frame")
-      ->check(CLI::Range(0, 65'536))
-      ->capture_default_str();
+      .in_range(0, 65'536)
+      .show_default();
   add_workers(*command, options->workers);
 }
 
 }  // namespace
 
-void add_bench(CLI::App& app, Action& chosen) {
+void add_bench(Command& app, Action& chosen) {
   auto* bench = app.add_subcommand("bench", "Measure the engine on a store of its own.");
-  bench->require_subcommand(1);
+  bench->require_subcommand();
   bench->footer(
       "Examples:\n"
       "  flowfabric bench lifecycle --store sqlite:bench.db --tasks 50000 --workers 16\n"
@@ -130,17 +120,15 @@ void add_bench(CLI::App& app, Action& chosen) {
       ->add_option(
           "--store", options->store,
           std::string(kStoreHelp) + "; or http://host:port of a server, each worker being a connection")
-      ->capture_default_str();
-  lifecycle->add_option("--tasks", options->tasks, "How many tasks")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}))
-      ->capture_default_str();
+      .show_default();
+  lifecycle->add_option("--tasks", options->tasks, "How many tasks").in_range(1, 100'000'000).show_default();
   add_workers(*lifecycle, options->workers);
   lifecycle->add_option("--in-flight", options->in_flight, "Operations each worker keeps outstanding")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
+      .in_range(1, 256)
+      .show_default();
   lifecycle->add_option("--payload-bytes", options->payload_bytes, "Input size of a task")
-      ->check(CLI::Range(0, 1 << 20))
-      ->capture_default_str();
+      .in_range(0, 1 << 20)
+      .show_default();
   lifecycle->add_flag("--limited", options->limited,
                       "Put every task under a budget and a quota policy that are never reached");
   lifecycle->add_flag("--json", options->json, "Print one JSON object");

@@ -1,18 +1,18 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <filesystem>
 #include <thread>
 
+#include "api/json.h"
 #include "cli/bench.h"
 
 namespace flowfabric::cli {
 
 namespace {
 
-boost::json::object object_of(const Percentiles& latency) {
-  return {{"p50", latency.p50}, {"p95", latency.p95}, {"p99", latency.p99}};
+void write(api::JsonWriter& out, const char* name, const Percentiles& latency) {
+  out.key(name).object().field("p50", latency.p50).field("p95", latency.p95).field("p99", latency.p99).end();
 }
 
 }  // namespace
@@ -68,28 +68,34 @@ Result<void> expect_count(Engine& engine, const std::string& lane, PublicState s
 }
 
 std::string to_json(const BenchReport& report) {
-  boost::json::object object{{"scenario", report.scenario},
-                             {"store", report.store},
-                             {"tasks", report.tasks},
-                             {"workers", report.workers},
-                             {"in_flight", report.in_flight},
-                             {"payload_bytes", report.payload_bytes},
-                             {"seconds", report.seconds},
-                             {"throughput_per_second", report.throughput()},
-                             {"latency_ms",
-                              {{"submit", object_of(report.submit)},
-                               {"start", object_of(report.start)},
-                               {"complete", object_of(report.complete)}}},
-                             {"batch", {{"mean", report.mean_batch}, {"max", report.largest_batch}}},
-                             {"cores", std::thread::hardware_concurrency()}};
+  api::JsonWriter out;
+  out.object()
+      .field("scenario", report.scenario)
+      .field("store", report.store)
+      .field("tasks", report.tasks)
+      .field("workers", report.workers)
+      .field("in_flight", report.in_flight)
+      .field("payload_bytes", report.payload_bytes)
+      .field("seconds", report.seconds)
+      .field("throughput_per_second", report.throughput());
+  out.key("latency_ms").object();
+  write(out, "submit", report.submit);
+  write(out, "start", report.start);
+  write(out, "complete", report.complete);
+  out.end();
+  out.key("batch").object().field("mean", report.mean_batch).field("max", report.largest_batch).end();
+  out.field("cores", std::thread::hardware_concurrency());
   if (report.database) {
-    object["database_per_task"] = {{"round_trips", report.database->round_trips},
-                                   {"commits", report.database->commits},
-                                   {"wal_bytes", report.database->wal_bytes},
-                                   {"dead_tuples", report.database->dead_tuples}};
+    out.key("database_per_task")
+        .object()
+        .field("round_trips", report.database->round_trips)
+        .field("commits", report.database->commits)
+        .field("wal_bytes", report.database->wal_bytes)
+        .field("dead_tuples", report.database->dead_tuples)
+        .end();
   }
-  for (const auto& [name, value] : report.figures) object[name] = value;
-  return boost::json::serialize(object);
+  for (const auto& [name, value] : report.figures) out.field(name, value);
+  return out.end().take();
 }
 
 std::string to_table(const BenchReport& report) {

@@ -173,14 +173,14 @@ int change(const ChangeOptions& options) {
   return has_ids ? change_each(client, options) : change_matching(client, options);
 }
 
-CLI::App* add_change(CLI::App& app, Action& chosen, const std::string& action, const std::string& help) {
+Command* add_change(Command& app, Action& chosen, const std::string& action, const std::string& help) {
   auto* command = app.add_subcommand(action, help);
   auto options = std::make_shared<ChangeOptions>();
   options->action = action;
   command->add_option("execution", options->executions, "Ids of executions, {fp:N}:<uuid>");
   if (action == "cancel") command->add_option("--reason", options->reason, "Why; it is kept with them");
   command->add_option("--rate", options->rate, "With a filter: so many per second at most")
-      ->check(CLI::Range(1, 100'000));
+      .in_range(1, 100'000);
   add_filter_options(*command, options->filter);
   add_common_options(*command, *options, "Print JSON: an object per id and line, or one for a filter");
   on_chosen(command, chosen, options, change);
@@ -189,7 +189,7 @@ CLI::App* add_change(CLI::App& app, Action& chosen, const std::string& action, c
 
 }  // namespace
 
-void add_change(CLI::App& app, Action& chosen) {
+void add_change(Command& app, Action& chosen) {
   auto* cancel = add_change(app, chosen, "cancel", "Cancel executions: by id, or all that a filter matches.");
   cancel->footer(
       "A filter matches what has not ended yet.\n\n"

@@ -170,7 +170,7 @@ std::string segment(std::string_view text) {
 
 // ---- running ----------------------------------------------------------------------------------------------
 
-void add_common_options(CLI::App& command, CommonOptions& options, const std::string& json_help) {
+void add_common_options(Command& command, CommonOptions& options, const std::string& json_help) {
   command.add_flag("--json", options.json, json_help);
   add_connection_options(command, options.connection);
 }

@@ -72,18 +72,18 @@ struct CommonOptions {
   ConnectionOptions connection;
   bool json{false};
 };
-void add_common_options(CLI::App& command, CommonOptions& options,
+void add_common_options(Command& command, CommonOptions& options,
                         const std::string& json_help = "Print one JSON object");
 
 // Runs a command, and tells what it throws.
 int run(bool as_json, const std::function<int()>& command);
 
 template <class Options>
-void on_chosen(CLI::App* command, Action& chosen, std::shared_ptr<Options> options,
+void on_chosen(Command* command, Action& chosen, std::shared_ptr<Options> options,
                int (*action)(const Options&)) {
   // Of a command with subcommands only if none of them was given.
   command->callback([command, options, action, &chosen] {
-    if (!command->get_subcommands().empty()) return;
+    if (command->has_given_subcommand()) return;
     chosen = [options, action] { return run(options->json, [&] { return action(*options); }); };
   });
 }

@@ -2,9 +2,9 @@
 // code.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 
+#include "cli/command_line.h"
 #include "flowfabric/error.h"
 
 namespace flowfabric::cli {
@@ -12,23 +12,23 @@ namespace flowfabric::cli {
 using Action = std::function<int()>;
 
 // Clients of a server or a store.
-void add_submit(CLI::App& app, Action& chosen);
-void add_inspect(CLI::App& app, Action& chosen);  // get, list, why
-void add_change(CLI::App& app, Action& chosen);   // cancel, replay
-void add_signal(CLI::App& app, Action& chosen);
-void add_flow(CLI::App& app, Action& chosen);
-void add_watch(CLI::App& app, Action& chosen);  // tail, events
-void add_fleet(CLI::App& app, Action& chosen);  // lanes, workers, budgets
-void add_top(CLI::App& app, Action& chosen);
+void add_submit(Command& app, Action& chosen);
+void add_inspect(Command& app, Action& chosen);  // get, list, why
+void add_change(Command& app, Action& chosen);   // cancel, replay
+void add_signal(Command& app, Action& chosen);
+void add_flow(Command& app, Action& chosen);
+void add_watch(Command& app, Action& chosen);  // tail, events
+void add_fleet(Command& app, Action& chosen);  // lanes, workers, budgets
+void add_top(Command& app, Action& chosen);
 
 // The rest.
-void add_serve(CLI::App& app, Action& chosen);
-void add_demo(CLI::App& app, Action& chosen);
-void add_migrate(CLI::App& app, Action& chosen);
-void add_backup(CLI::App& app, Action& chosen);
-void add_doctor(CLI::App& app, Action& chosen);
-void add_bench(CLI::App& app, Action& chosen);
-void add_completion(CLI::App& app, Action& chosen);
+void add_serve(Command& app, Action& chosen);
+void add_demo(Command& app, Action& chosen);
+void add_migrate(Command& app, Action& chosen);
+void add_backup(Command& app, Action& chosen);
+void add_doctor(Command& app, Action& chosen);
+void add_bench(Command& app, Action& chosen);
+void add_completion(Command& app, Action& chosen);
 
 // Prints the error to standard error; returns the exit code for it.
 int report(const Error& error);

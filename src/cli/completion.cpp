@@ -27,19 +27,18 @@ std::string one_line(std::string text) {
   return text;
 }
 
-void collect(const CLI::App& app, const std::string& path, std::vector<Place>& places) {
+void collect(const Command& app, const std::string& path, std::vector<Place>& places) {
   Place place{path, {}, {}};
-  for (const auto* option : app.get_options()) {
-    for (const auto& name : option->get_lnames()) {
-      place.options.push_back({"--" + name, one_line(option->get_description())});
+  for (const auto& option : app.options()) {
+    for (const auto& name : option.long_names()) {
+      place.options.push_back({"--" + name, one_line(option.help())});
     }
   }
-  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
-  for (const auto* command : commands) {
-    place.commands.push_back({command->get_name(), one_line(command->get_description())});
+  for (const auto& command : app.commands()) {
+    place.commands.push_back({command->name(), one_line(command->help())});
   }
   places.push_back(std::move(place));
-  for (const auto* command : commands) collect(*command, path + "/" + command->get_name(), places);
+  for (const auto& command : app.commands()) collect(*command, path + "/" + command->name(), places);
 }
 
 // In single quotes, for any of the shells.
@@ -143,7 +142,7 @@ end
   return script;
 }
 
-int print_script(const CLI::App& app, const std::string& shell) {
+int print_script(const Command& app, const std::string& shell) {
   std::vector<Place> places;
   collect(app, "", places);
   fmt::print("{}", shell == "bash"  ? bash_script(places)
@@ -154,12 +153,10 @@ int print_script(const CLI::App& app, const std::string& shell) {
 
 }  // namespace
 
-void add_completion(CLI::App& app, Action& chosen) {
+void add_completion(Command& app, Action& chosen) {
   auto* command = app.add_subcommand("completion", "Print a script that lets a shell complete commands.");
   auto shell = std::make_shared<std::string>();
-  command->add_option("shell", *shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  command->add_option("shell", *shell, "bash, zsh or fish").required().one_of({"bash", "zsh", "fish"});
   command->footer(
       "Examples:\n"
       "  source <(flowfabric completion bash)                      # in ~/.bashrc\n"

@@ -132,7 +132,7 @@ Result<std::unique_ptr<Connection>> open_store(const std::string& url, Purpose p
   return std::make_unique<DirectConnection>(*std::move(engine));
 }
 
-// What is wrong with it, in the words of CLI11's checks.
+// The problem with it; empty if there is none.
 std::string is_store_url(std::string& url) {
   for (const auto* scheme : {"http://", "https://", "sqlite:", "postgres://", "postgresql://", "memory:"}) {
     if (url.starts_with(scheme)) return "";
@@ -142,29 +142,28 @@ std::string is_store_url(std::string& url) {
 
 }  // namespace
 
-void add_connection_options(CLI::App& command, ConnectionOptions& options) {
+void add_connection_options(Command& command, ConnectionOptions& options) {
   command
       .add_option("--store", options.store,
                   "A server (http://host:port, https://…), or a store to open directly (sqlite:PATH, "
                   "postgres://…)")
-      ->envname("FF_STORE")
-      ->check(CLI::Validator(is_store_url, ""))
-      ->capture_default_str()
-      ->group("Connection");
+      .variable("FF_STORE")
+      .check(is_store_url)
+      .show_default()
+      .group("Connection");
   command
       .add_option("--ca-file", options.ca_file,
                   "Certificate authority of an https server; else the system's are trusted")
-      ->group("Connection");
+      .group("Connection");
   command.add_flag("--insecure", options.insecure, "Accept any certificate of an https server")
-      ->group("Connection");
-  auto* certificate = command
-                          .add_option("--client-certificate", options.certificate_file,
-                                      "Certificate, PEM, for an https server that asks for one")
-                          ->group("Connection");
-  auto* key =
-      command.add_option("--client-key", options.key_file, "Its private key, PEM")->group("Connection");
-  certificate->needs(key);
-  key->needs(certificate);
+      .group("Connection");
+  auto certificate = command
+                         .add_option("--client-certificate", options.certificate_file,
+                                     "Certificate, PEM, for an https server that asks for one")
+                         .group("Connection");
+  auto key = command.add_option("--client-key", options.key_file, "Its private key, PEM").group("Connection");
+  certificate.needs(key);
+  key.needs(certificate);
 }
 
 Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& options, Purpose purpose) {

@@ -2,12 +2,12 @@
 // that a command is written once and does the same in both cases.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "cli/command_line.h"
 #include "flowfabric/error.h"
 #include "http/message.h"
 
@@ -28,7 +28,7 @@ struct ConnectionOptions {
 };
 
 // --store, --ca-file, --insecure, --client-certificate, --client-key
-void add_connection_options(CLI::App& command, ConnectionOptions& options);
+void add_connection_options(Command& command, ConnectionOptions& options);
 
 class Connection {
  public:

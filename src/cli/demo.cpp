@@ -98,7 +98,7 @@ int run_demo(const std::string& folder) {
 
 }  // namespace
 
-void add_demo(CLI::App& app, Action& chosen) {
+void add_demo(Command& app, Action& chosen) {
   auto* command = app.add_subcommand(
       "demo", "Run a short story on a temporary embedded store: submit, crash, retry, done.");
   command->footer("Example:\n  flowfabric demo");

@@ -1,8 +1,8 @@
 #include <fmt/core.h>
 
-#include <boost/json.hpp>
 #include <filesystem>
 
+#include "api/json.h"
 #include "cli/commands.h"
 #include "cli/open_engine.h"
 #include "store/store.h"
@@ -41,16 +41,18 @@ Result<StoreReport> examine(const DoctorOptions& options) {
 }
 
 std::string to_json(const StoreReport& report) {
-  boost::json::array violations;
+  api::JsonWriter out;
+  out.object()
+      .field("executions", report.executions)
+      .field("records", report.records)
+      .field("found", report.found)
+      .field("repaired", report.repaired)
+      .key("violations")
+      .array();
   for (const auto& each : report.violations) {
-    violations.push_back(
-        boost::json::object{{"where", each.where}, {"what", each.what}, {"repaired", each.repaired}});
+    out.object().field("where", each.where).field("what", each.what).field("repaired", each.repaired).end();
   }
-  return boost::json::serialize(boost::json::object{{"executions", report.executions},
-                                                    {"records", report.records},
-                                                    {"found", report.found},
-                                                    {"repaired", report.repaired},
-                                                    {"violations", std::move(violations)}});
+  return out.end().end().take();
 }
 
 std::string to_text(const StoreReport& report, const DoctorOptions& options) {
@@ -71,7 +73,7 @@ std::string to_text(const StoreReport& report, const DoctorOptions& options) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Action& chosen) {
+void add_doctor(Command& app, Action& chosen) {
   auto* command = app.add_subcommand("doctor", "Check that the records of a store fit together.");
   command->footer(
       "Exit code: 0 nothing is wrong (any more), 1 something is, 2 the store cannot be checked.\n" +
@@ -80,7 +82,7 @@ void add_doctor(CLI::App& app, Action& chosen) {
       "  flowfabric doctor --store sqlite:jobs.db\n"
       "  flowfabric doctor --store postgres://user@host/database --repair --json");
   auto options = std::make_shared<DoctorOptions>();
-  command->add_option("--store", options->store, "Store URL, for example sqlite:flowfabric.db")->required();
+  command->add_option("--store", options->store, "Store URL, for example sqlite:flowfabric.db").required();
   command->add_flag("--repair", options->repair, "Mend what follows from the rest of the records");
   command->add_flag("--json", options->json, "Print one JSON object");
   command->callback([options, &chosen] {

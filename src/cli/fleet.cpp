@@ -80,7 +80,7 @@ int set_lane(const LaneOptions& options) {
   return kDone;
 }
 
-void add_lanes(CLI::App& app, Action& chosen) {
+void add_lanes(Command& app, Action& chosen) {
   auto* lanes = app.add_subcommand("lanes", "List lanes; pause, resume, drain or disable one.");
   auto options = std::make_shared<LaneOptions>();
   add_common_options(*lanes, *options, "Print one JSON object per line and lane");
@@ -100,7 +100,7 @@ void add_lanes(CLI::App& app, Action& chosen) {
     auto* command = lanes->add_subcommand(verb, help);
     auto given = std::make_shared<LaneOptions>();
     given->verb = verb;
-    command->add_option("lane", given->lane, "Name of the lane")->required();
+    command->add_option("lane", given->lane, "Name of the lane").required();
     add_common_options(*command, *given);
     command->footer("Example:\n  flowfabric lanes " + verb + " mail");
     on_chosen(command, chosen, given, set_lane);
@@ -134,7 +134,7 @@ int list_workers(const WorkerOptions& options) {
   });
 }
 
-void add_workers(CLI::App& app, Action& chosen) {
+void add_workers(Command& app, Action& chosen) {
   auto* command = app.add_subcommand("workers", "List the workers that have registered and are alive.");
   auto options = std::make_shared<WorkerOptions>();
   command->add_option("--namespace", options->name_space, "Of this namespace");
@@ -209,7 +209,7 @@ int show_budget(const BudgetOptions& options) {
   return kDone;
 }
 
-void add_budgets(CLI::App& app, Action& chosen) {
+void add_budgets(Command& app, Action& chosen) {
   auto* budgets = app.add_subcommand("budgets", "List budgets, or show one.");
   auto options = std::make_shared<BudgetOptions>();
   add_common_options(*budgets, *options, "Print one JSON object per line and budget");
@@ -218,7 +218,7 @@ void add_budgets(CLI::App& app, Action& chosen) {
   on_chosen(budgets, chosen, options, list_budgets);
   auto* show = budgets->add_subcommand("show", "Show a budget: what was used of each limit.");
   auto one = std::make_shared<BudgetOptions>();
-  show->add_option("budget", one->budget, "Id of the budget")->required();
+  show->add_option("budget", one->budget, "Id of the budget").required();
   add_common_options(*show, *one);
   show->footer("Example:\n  flowfabric budgets show \"$budget\" --json");
   on_chosen(show, chosen, one, show_budget);
@@ -226,7 +226,7 @@ void add_budgets(CLI::App& app, Action& chosen) {
 
 }  // namespace
 
-void add_fleet(CLI::App& app, Action& chosen) {
+void add_fleet(Command& app, Action& chosen) {
   add_lanes(app, chosen);
   add_workers(app, chosen);
   add_budgets(app, chosen);

@@ -150,14 +150,14 @@ int cancel_flow(const FlowCancelOptions& options) {
 
 }  // namespace
 
-void add_flow(CLI::App& app, Action& chosen) {
+void add_flow(Command& app, Action& chosen) {
   auto* flow = app.add_subcommand("flow", "Submit, show, list and cancel flows.");
-  flow->require_subcommand(1);
+  flow->require_subcommand();
 
   auto* submitting = flow->add_subcommand("submit", "Submit a whole flow, and print its id.");
   auto file = std::make_shared<FlowSubmitOptions>();
   submitting->add_option("file", file->file, "File with the flow as JSON, or - for standard input")
-      ->required();
+      .required();
   add_common_options(*submitting, *file);
   submitting->footer(
       "The file is the body of POST /v1/flows/submit (docs/cli.md shows one).\n\n"
@@ -168,7 +168,7 @@ void add_flow(CLI::App& app, Action& chosen) {
 
   auto* showing = flow->add_subcommand("show", "Show a flow: its members, what each waits for, its joins.");
   auto shown = std::make_shared<FlowOptions>();
-  showing->add_option("flow", shown->flow, "Id of the flow")->required();
+  showing->add_option("flow", shown->flow, "Id of the flow").required();
   add_common_options(*showing, *shown);
   showing->footer("Example:\n  flowfabric flow show 0b6d7a52-6f0e-4c1e-9f5e-2b9a64d1c001");
   on_chosen(showing, chosen, shown, show_flow);
@@ -179,9 +179,7 @@ void add_flow(CLI::App& app, Action& chosen) {
   listing->add_option("--kind", listed->kind, "Of this kind");
   add_list(*listing, "--state", listed->states, "open, running, blocked, completed, failed or cancelled");
   add_list(*listing, "--tag", listed->tags, "With this tag, key=value; may be repeated");
-  listing->add_option("--limit", listed->limit, "At most so many")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  listing->add_option("--limit", listed->limit, "At most so many").positive().show_default();
   listing->add_flag("--all", listed->all, "All of them");
   add_common_options(*listing, *listed, "Print one JSON object per line and flow");
   listing->footer("Example:\n  flowfabric flow list --state running");
@@ -189,12 +187,12 @@ void add_flow(CLI::App& app, Action& chosen) {
 
   auto* cancelling = flow->add_subcommand("cancel", "Cancel a flow.");
   auto cancelled = std::make_shared<FlowCancelOptions>();
-  cancelling->add_option("flow", cancelled->flow, "Id of the flow")->required();
-  cancelling->add_option("--reason", cancelled->reason, "Why; it is kept with it")->capture_default_str();
+  cancelling->add_option("flow", cancelled->flow, "Id of the flow").required();
+  cancelling->add_option("--reason", cancelled->reason, "Why; it is kept with it").show_default();
   cancelling
       ->add_option("--policy", cancelled->policy,
                    "cancel_all, cancel_pending, cancel_unscheduled_only, flow_only or let_active_finish")
-      ->capture_default_str();
+      .show_default();
   add_common_options(*cancelling, *cancelled);
   cancelling->footer("Example:\n  flowfabric flow cancel \"$flow\" --reason 'wrong input'");
   on_chosen(cancelling, chosen, cancelled, cancel_flow);

@@ -228,10 +228,10 @@ int list(const ListOptions& options) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app, Action& chosen) {
+void add_inspect(Command& app, Action& chosen) {
   auto* getting = app.add_subcommand("get", "Show an execution: state, attempts, input, result.");
   auto one = std::make_shared<OneOptions>();
-  getting->add_option("execution", one->execution, "Id of the execution, {fp:N}:<uuid>")->required();
+  getting->add_option("execution", one->execution, "Id of the execution, {fp:N}:<uuid>").required();
   add_common_options(*getting, *one);
   getting->footer(
       "Examples:\n"
@@ -241,7 +241,7 @@ void add_inspect(CLI::App& app, Action& chosen) {
 
   auto* asking = app.add_subcommand("why", "Say why an execution does not run.");
   auto asked = std::make_shared<OneOptions>();
-  asking->add_option("execution", asked->execution, "Id of the execution, {fp:N}:<uuid>")->required();
+  asking->add_option("execution", asked->execution, "Id of the execution, {fp:N}:<uuid>").required();
   add_common_options(*asking, *asked);
   asking->footer("Example:\n  flowfabric why '{fp:86}:0b6d7a52-6f0e-4c1e-9f5e-2b9a64d1c001'");
   on_chosen(asking, chosen, asked, why);
@@ -249,9 +249,7 @@ void add_inspect(CLI::App& app, Action& chosen) {
   auto* listing = app.add_subcommand("list", "List executions, the newest first.");
   auto options = std::make_shared<ListOptions>();
   add_filter_options(*listing, options->filter);
-  listing->add_option("--limit", options->limit, "At most so many")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  listing->add_option("--limit", options->limit, "At most so many").positive().show_default();
   listing->add_flag("--all", options->all, "All of them");
   listing->add_flag("--oldest", options->oldest, "The oldest first");
   add_common_options(*listing, *options, "Print one JSON object per line and execution");

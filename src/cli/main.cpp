@@ -22,12 +22,11 @@ int report(const Error& error) {
 
 namespace {
 
-void add_commands(CLI::App& app, Action& chosen) {
+void add_commands(Command& app, Action& chosen) {
   const auto in_group = [&](const char* group, auto... adders) {
-    const auto before = app.get_subcommands([](const CLI::App*) { return true; }).size();
+    const auto before = app.commands().size();
     (adders(app, chosen), ...);
-    const auto all = app.get_subcommands([](const CLI::App*) { return true; });
-    for (auto i = before; i < all.size(); ++i) all[i]->group(group);
+    for (auto i = before; i < app.commands().size(); ++i) app.commands()[i]->group(group);
   };
   in_group("Work", add_submit, add_inspect, add_change, add_signal, add_flow);
   in_group("Watch and operate", add_watch, add_fleet, add_top);
@@ -43,20 +42,20 @@ struct Words {
   std::string unknown_command;  // the first word that should be a command and is none; empty: there is none
 };
 
-const CLI::App* subcommand(const CLI::App& of, const std::string& word) {
-  for (const auto* command : of.get_subcommands([](const CLI::App*) { return true; })) {
-    if (command->get_name() == word) return command;
+const Command* subcommand(const Command& of, const std::string& word) {
+  for (const auto& command : of.commands()) {
+    if (command->name() == word) return command.get();
   }
   return nullptr;
 }
 
-const CLI::Option* option_of_most(const CLI::App& app, const std::string& word) {
-  if (!word.starts_with("--")) return nullptr;
-  const auto* option = app.get_option_no_throw(word.substr(0, word.find('=')));
-  return option && option->get_group() == kOfMostCommands ? option : nullptr;
+std::optional<Option> option_of_most(const Command& app, const std::string& word) {
+  if (!word.starts_with("--")) return std::nullopt;
+  const auto option = app.find_option(word.substr(0, word.find('=')));
+  return option && option->group() == kOfMostCommands ? option : std::nullopt;
 }
 
-Words words_of(const CLI::App& app, const std::vector<std::string>& given) {
+Words words_of(const Command& app, const std::vector<std::string>& given) {
   Words words;
   std::vector<std::string> moved;
   const auto* at = &app;
@@ -67,13 +66,13 @@ Words words_of(const CLI::App& app, const std::vector<std::string>& given) {
       at = command;
       continue;
     }
-    const auto* option = option_of_most(app, given[i]);
+    const auto option = option_of_most(app, given[i]);
     if (!option) break;
     moved.push_back(given[i]);
-    const bool has_value = option->get_items_expected_min() > 0 && given[i].find('=') == std::string::npos;
+    const bool has_value = option->takes_value() && given[i].find('=') == std::string::npos;
     if (has_value && i + 1 < given.size()) moved.push_back(given[++i]);
   }
-  const bool needs_command = !at->get_subcommands([](const CLI::App*) { return true; }).empty();
+  const bool needs_command = !at->commands().empty();
   if (i < given.size() && needs_command && !given[i].starts_with('-')) words.unknown_command = given[i];
   words.in_order.insert(words.in_order.end(), moved.begin(), moved.end());
   words.in_order.insert(words.in_order.end(), given.begin() + static_cast<std::ptrdiff_t>(i), given.end());
@@ -105,9 +104,9 @@ int run_chosen(const Action& chosen) {
 }
 
 int run_program(int argc, char** argv) {
-  CLI::App app("FlowFabric: a durable execution engine.", "flowfabric");
+  Command app("FlowFabric: a durable execution engine.", "flowfabric");
   app.set_version_flag("--version", std::string("flowfabric ") + kVersion);
-  app.require_subcommand(1);
+  app.require_subcommand();
   app.footer(
       "Commands of the first two groups talk to the server http://127.0.0.1:9090, or to what --store or the\n"
       "variable FF_STORE names: another server, or a store that they open directly. FF_API_TOKEN or\n"
@@ -116,9 +115,9 @@ int run_program(int argc, char** argv) {
   // Shown and completed here; read where they are moved to.
   CommonOptions shown_only;
   add_common_options(app, shown_only);
-  for (auto* option : app.get_options()) {
-    const bool is_own = option->check_name("--help") || option->check_name("--version");
-    if (!is_own) option->group(kOfMostCommands)->envname("");
+  for (auto option : app.options()) {
+    const bool is_own = option.is_called("--help") || option.is_called("--version");
+    if (!is_own) option.group(kOfMostCommands).variable("");
   }
   Action chosen;
   add_commands(app, chosen);
@@ -128,12 +127,7 @@ int run_program(int argc, char** argv) {
         {kUsage, "usage", words.unknown_command + ": no such command", "`flowfabric --help` names them all."},
         false);
   }
-  try {
-    std::ranges::reverse(words.in_order);  // as the parser wants them
-    app.parse(std::move(words.in_order));
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kUsage;
-  }
+  if (const auto ended = app.parse(std::move(words.in_order))) return ended->is_error ? kUsage : kDone;
   hide_passwords(argc, argv);
   return run_chosen(chosen);
 }

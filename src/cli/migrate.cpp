@@ -5,13 +5,13 @@
 
 namespace flowfabric::cli {
 
-void add_migrate(CLI::App& app, Action& chosen) {
+void add_migrate(Command& app, Action& chosen) {
   auto* command = app.add_subcommand("migrate", "Create or upgrade the schema of a store.");
   auto url = std::make_shared<std::string>();
   command
       ->add_option("--store", *url,
                    "Store URL, for example sqlite:flowfabric.db or postgres://user@host/database")
-      ->required();
+      .required();
   auto dry_run = std::make_shared<bool>(false);
   command->add_flag("--dry-run", *dry_run, "Print the SQL that would run, and change nothing");
   command->footer(

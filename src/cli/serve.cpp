@@ -6,10 +6,10 @@
 
 namespace flowfabric::cli {
 
-void add_serve(CLI::App& app, Action& chosen) {
+void add_serve(Command& app, Action& chosen) {
   auto* command = app.add_subcommand("serve", "Run the HTTP server.");
   auto sources = std::make_shared<server::Sources>();
-  server::add_options(*command, sources->flags);
+  server::add_options(command->parser(), sources->flags);
   command->footer(
       "Examples:\n"
       "  flowfabric serve\n"

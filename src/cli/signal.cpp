@@ -67,11 +67,11 @@ int send_signal(const SignalOptions& options) {
 
 }  // namespace
 
-void add_signal(CLI::App& app, Action& chosen) {
+void add_signal(Command& app, Action& chosen) {
   auto* command = app.add_subcommand("signal", "Send a signal to a suspended execution.");
   auto options = std::make_shared<SignalOptions>();
-  command->add_option("execution", options->execution, "Id of the execution, {fp:N}:<uuid>")->required();
-  command->add_option("--name", options->name, "Name of the signal")->required();
+  command->add_option("execution", options->execution, "Id of the execution, {fp:N}:<uuid>").required();
+  command->add_option("--name", options->name, "Name of the signal").required();
   command->add_option("--waitpoint", options->waitpoint,
                       "Id of the waitpoint; not needed if only one takes signals");
   command->add_option("--token", options->token,

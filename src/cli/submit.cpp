@@ -106,10 +106,10 @@ int submit(const SubmitOptions& options) {
 
 }  // namespace
 
-void add_submit(CLI::App& app, Action& chosen) {
+void add_submit(Command& app, Action& chosen) {
   auto* command = app.add_subcommand("submit", "Submit an execution, and print its id.");
   auto options = std::make_shared<SubmitOptions>();
-  command->add_option("kind", options->kind, "Kind of the execution: what workers are to do")->required();
+  command->add_option("kind", options->kind, "Kind of the execution: what workers are to do").required();
   command->add_option("--input", options->input, "Input: JSON, @FILE, or - for standard input");
   command->add_option("--lane", options->lane, "Lane; else the lane `default`");
   command->add_option("--namespace", options->name_space, "Namespace; else `default`");

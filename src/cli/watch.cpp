@@ -181,12 +181,12 @@ int events(const EventOptions& options) {
 
 }  // namespace
 
-void add_watch(CLI::App& app, Action& chosen) {
+void add_watch(Command& app, Action& chosen) {
   auto* tailing = app.add_subcommand("tail", "Show what an execution says while it runs.");
   auto tail_options = std::make_shared<TailOptions>();
-  tailing->add_option("execution", tail_options->execution, "Id of the execution, {fp:N}:<uuid>")->required();
+  tailing->add_option("execution", tail_options->execution, "Id of the execution, {fp:N}:<uuid>").required();
   tailing->add_option("--attempt", tail_options->attempt, "Which attempt; without it, the latest")
-      ->check(CLI::Range(0, 1'000'000));
+      .in_range(0, 1'000'000);
   tailing->add_flag("!--no-follow", tail_options->follow, "Show what there is, and do not wait for more");
   tailing->add_flag("--durable-only", tail_options->without_best_effort, "Leave out best-effort frames");
   add_common_options(*tailing, *tail_options, "Print one JSON object per frame");
@@ -202,7 +202,7 @@ void add_watch(CLI::App& app, Action& chosen) {
   add_list(*listing, "--kind", options->kinds,
            "lease_history, completion, signal_delivery, operator, instance_tags or worker_registry; "
            "may be repeated")
-      ->capture_default_str();
+      .show_default();
   listing->add_flag("--follow", options->follow, "Begin now, and wait for more");
   listing->add_option("--cursor", options->cursor, "Go on after this event; --json prints each one's cursor");
   add_list(*listing, "--type", options->types, "Only these types, for example success, failed, acquired");

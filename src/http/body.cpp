@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "model/encoding.h"
+
 namespace flowfabric::http {
 
 namespace {
@@ -17,10 +19,6 @@ bool has_control_character(std::string_view text) {
     const auto code = static_cast<unsigned char>(c);
     return (code < 0x20 && c != '\t') || code == 0x7f;
   });
-}
-
-bool is_hex_digit(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
 bool is_return(char c) {

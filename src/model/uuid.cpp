@@ -1,22 +1,16 @@
 #include "flowfabric/uuid.h"
 
+#include "model/encoding.h"
+
 namespace flowfabric {
 namespace {
 
-constexpr std::string_view kHexDigits = "0123456789abcdef";
 constexpr std::string_view kUrnPrefix = "urn:uuid:";
 constexpr std::size_t kBareLength = 32;
 constexpr std::size_t kHyphenatedLength = 36;
 
 constexpr bool is_hyphen_position(std::size_t index) {
   return index == 8 || index == 13 || index == 18 || index == 23;
-}
-
-constexpr int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 constexpr char to_lower_ascii(char c) {

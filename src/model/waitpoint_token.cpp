@@ -1,6 +1,5 @@
 #include "model/waitpoint_token.h"
 
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
@@ -15,14 +14,6 @@ namespace {
 constexpr std::size_t kDigestLength = 64;
 constexpr std::size_t kFingerprintLength = 16;
 constexpr std::size_t kMaxKidLength = 128;
-
-// -1: not a hex digit.
-int digit_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 }  // namespace
 
@@ -41,7 +32,7 @@ std::optional<TokenParts> split_token(std::string_view token) {
   const auto colon = token.find(':');
   if (colon == token.npos || !is_kid(token.substr(0, colon))) return std::nullopt;
   const auto digest = token.substr(colon + 1);
-  const bool is_hex = std::ranges::all_of(digest, [](char c) { return digit_of(c) >= 0; });
+  const bool is_hex = std::ranges::all_of(digest, is_hex_digit);
   if (digest.size() != kDigestLength || !is_hex) return std::nullopt;
   return TokenParts{token.substr(0, colon), digest};
 }
@@ -49,29 +40,6 @@ std::optional<TokenParts> split_token(std::string_view token) {
 bool is_kid(std::string_view kid) {
   return !kid.empty() && kid.size() <= kMaxKidLength &&
          std::ranges::all_of(kid, [](char c) { return c > ' ' && c <= '~' && c != ':'; });
-}
-
-std::optional<std::string> bytes_from_hex(std::string_view hex) {
-  if (hex.empty() || hex.size() % 2 != 0) return std::nullopt;
-  std::string bytes;
-  for (std::size_t i = 0; i < hex.size(); i += 2) {
-    const auto high = digit_of(hex[i]);
-    const auto low = digit_of(hex[i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    bytes += static_cast<char>(high * 16 + low);
-  }
-  return bytes;
-}
-
-std::string hex_from_bytes(std::string_view bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += digits[byte >> 4];
-    text += digits[byte & 15];
-  }
-  return text;
 }
 
 std::string mint_token(std::string_view kid, std::string_view secret, const ExecutionId& execution_id,
@@ -85,10 +53,6 @@ std::string mint_token(std::string_view kid, std::string_view secret, const Exec
     throw std::bad_alloc();
   }
   return std::string(kid) + ":" + hex_from_bytes({reinterpret_cast<const char*>(digest.data()), size});
-}
-
-bool equal_in_constant_time(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 }  // namespace flowfabric

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "flowfabric/ids.h"
+#include "model/encoding.h"  // for the secrets and the comparison of tokens
 
 namespace flowfabric {
 
@@ -24,15 +25,8 @@ std::optional<TokenParts> split_token(std::string_view token);
 
 // A kid is 1 to 128 visible characters of ASCII without a colon: it comes from outside and is looked up.
 bool is_kid(std::string_view kid);
-// The bytes that pairs of hex digits stand for; absent: not such.
-std::optional<std::string> bytes_from_hex(std::string_view hex);
-
-std::string hex_from_bytes(std::string_view bytes);
 
 std::string mint_token(std::string_view kid, std::string_view secret, const ExecutionId& execution_id,
                        const WaitpointId& waitpoint_id);
-
-// Takes as long for any two texts of the same length.
-bool equal_in_constant_time(std::string_view a, std::string_view b);
 
 }  // namespace flowfabric

@@ -2,132 +2,148 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <sstream>
+#include <string_view>
 
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+#include "model/text.h"
 #include "server/config_values.h"
 
 namespace flowfabric::server {
 
 namespace {
 
-// CLI11 reads these as part of the layout even inside quotes, so there they are replaced by control
-// characters before it sees them, and put back afterwards.
-constexpr std::string_view kLayout = "#\"'`\\,[]= ";
-constexpr char kFirstStandIn = 0x0E;
+using Values = std::map<std::string, std::vector<std::string>>;
 
-char hidden(char c) {
-  const auto at = kLayout.find(c);
-  return at == kLayout.npos ? c : static_cast<char>(kFirstStandIn + static_cast<char>(at));
-}
+constexpr const char* kBackslash =
+    "Behind a backslash or between three quotes, write printable characters only; single quotes take a "
+    "backslash "
+    "as it is.";
 
-std::string shown(std::string text) {
-  for (char& c : text) {
-    const auto at = static_cast<std::size_t>(c - kFirstStandIn);
-    if (c >= kFirstStandIn && at < kLayout.size()) c = kLayout[at];
-  }
-  return text;
-}
-
-struct Trouble {
-  std::string advice;
-};
-
-// One line without its comment, with what is quoted hidden from CLI11.
-std::string prepared_line(const std::string& line) {
-  std::string prepared;
-  char quote = 0;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\r') {
-      throw Trouble{"Remove the control character."};
-    }
-    if (quote == 0) {
-      if (c == '#') break;
-      if (c == '"' || c == '\'') quote = c;
-      prepared += c;
-    } else if (c == quote) {
-      quote = 0;
-      prepared += c;
-    } else if (c == '\\' && quote == '"') {
-      ++i;
-      if (i == line.size() || (line[i] != '"' && line[i] != '\\')) {
-        throw Trouble{"Behind a backslash, only \\ and \" are understood; single quotes take it as it is."};
-      }
-      prepared += hidden(line[i]);
-    } else {
-      prepared += hidden(c);
-    }
-  }
-  if (quote != 0) throw Trouble{"Close the quotes on the line where they open."};
-  return CLI::detail::trim(prepared);
-}
-
-bool opens_array(const std::string& line) {
-  const auto equals = line.find('=');
-  return equals != line.npos && trimmed(line.substr(equals + 1)).starts_with('[') && !line.ends_with(']');
-}
-
-// CLI11 skips over what it does not understand.
-void check_line(const std::string& line) {
-  if (line.empty()) return;
-  if (line.starts_with("[[")) throw Trouble{"Write sections as [name]; there are no lists of them."};
-  if (line.starts_with('[')) {
-    if (line.ends_with(']') && line.size() > 2) return;
-    throw Trouble{"Write a section as [name] on a line of its own."};
-  }
-  const auto equals = line.find('=');
-  const bool is_complete = equals != line.npos && !trimmed(line.substr(0, equals)).empty() &&
-                           !trimmed(line.substr(equals + 1)).empty();
-  if (!is_complete) throw Trouble{"Write key = value."};
-}
-
-// What CLI11 reads without loss. `line_number` tells how far it came.
-std::string prepared(const std::string& text, int& line_number) {
+std::string line_of(const std::string& text, std::uint32_t number) {
   std::istringstream lines(text);
-  std::string all;
-  std::string array;  // one that is not closed yet
-  for (std::string raw; std::getline(lines, raw);) {
-    ++line_number;
-    auto line = prepared_line(raw);
-    if (!array.empty()) line = array + " " + line;
-    array.clear();
-    if (opens_array(line)) {
-      array = line;
-      continue;
-    }
-    check_line(line);
-    all += line + "\n";
-  }
-  if (!array.empty()) throw Trouble{"Close the array with ]."};
-  return all;
+  std::string line;
+  for (std::uint32_t i = 0; i < number && std::getline(lines, line);) ++i;
+  return line;
 }
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+}
+
+std::unexpected<Error> refuse_line(const std::string& path, std::uint32_t line, const char* advice) {
+  return fail_with(ErrorCode::invalid_input, fmt::format("file {}, line {}", path, line), advice);
+}
+
+// The key of a line `key = value`; empty if it is not one.
+std::string key_of(const std::string& line) {
+  const auto key = trimmed(line.substr(0, line.find('=')));
+  const bool is_bare = std::ranges::all_of(
+      key, [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == '-'; });
+  return line.contains('=') && is_bare ? std::string(key) : "";
+}
+
+// toml++ says what it expected and what it saw. The latter may be part of a secret, so our own words are
+// shown.
+std::unexpected<Error> refusal_of(const toml::parse_error& error, const std::string& text,
+                                  const std::string& path) {
+  const std::string said(error.description());
+  const auto says = [&said](std::string_view words) { return said.contains(words); };
+  const auto number = error.source().begin.line;
+  const auto line = line_of(text, number);
+  if (says("cannot redefine")) {
+    const auto quote = said.find('\'');
+    const auto name =
+        quote == said.npos ? key_of(line) : said.substr(quote + 1, said.rfind('\'') - quote - 1);
+    return fail_with(ErrorCode::invalid_input, fmt::format("file {}: {} twice, line {}", path, name, number),
+                     "Give every key and every section once.");
+  }
+  if (says("utf-8")) return refuse_line(path, number, "Save the file as UTF-8.");
+  if (says("escape sequence")) return refuse_line(path, number, kBackslash);
+  if (says("control character") &&
+      std::ranges::any_of(line, [](char c) { return is_control(c) && c != '\t' && c != '\r'; })) {
+    return refuse_line(path, number, "Remove the control character.");
+  }
+  if (says("string:")) return refuse_line(path, number, "Close the quotes on the line where they open.");
+  if (says("table header:"))
+    return refuse_line(path, number, "Write a section as [name] on a line of its own.");
+  if (says("array: encountered end-of-file")) return refuse_line(path, number, "Close the array with ].");
+  if (says("array:")) return refuse_line(path, number, "Separate the entries of an array with commas.");
+  if (says("key-value pair:") || says("root table:")) return refuse_line(path, number, "Write key = value.");
+  const auto key = key_of(line);
+  return fail_with(ErrorCode::invalid_input,
+                   key.empty() ? fmt::format("file {}, line {}", path, number)
+                               : fmt::format("{} (file {}), line {}", key, path, number),
+                   "Write a text in quotes, and numbers, true and false without.");
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : path_(path) {}
+
+  // Keys of the section [default] are those of no section.
+  Result<void> read(const toml::table& table, const std::string& prefix) {
+    for (const auto& [name, node] : table) {
+      const auto key = prefix + std::string(name.str());
+      const auto read_it =
+          node.is_table() ? read(*node.as_table(), key == "default" ? "" : key + ".") : add(key, node);
+      if (!read_it) return read_it;
+    }
+    return {};
+  }
+
+  Values take() { return std::move(values_); }
+
+ private:
+  Result<void> add(const std::string& key, const toml::node& node) {
+    std::vector<std::string> texts;
+    const auto* const array = node.as_array();
+    if (!array) {
+      auto text = text_of(node);
+      if (!text) return std::unexpected(text.error());
+      texts.push_back(*std::move(text));
+    } else {
+      for (const auto& each : *array) {
+        auto text = text_of(each);
+        if (!text) return std::unexpected(text.error());
+        texts.push_back(*std::move(text));
+      }
+    }
+    if (values_.try_emplace(key, std::move(texts)).second) return {};
+    return fail_with(ErrorCode::invalid_input, fmt::format("file {}: {} twice", path_, key),
+                     "Give every key once.");
+  }
+
+  Result<std::string> text_of(const toml::node& node) const {
+    const auto line = node.source().begin.line;
+    if (const auto* text = node.as_string()) {
+      if (std::ranges::none_of(text->get(), is_control)) return text->get();
+      return refuse_line(path_, line, kBackslash);
+    }
+    if (const auto* number = node.as_integer()) return fmt::format("{}", number->get());
+    if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
+    if (const auto* truth = node.as_boolean()) return fmt::format("{}", truth->get());
+    if (node.is_table())
+      return refuse_line(path_, line, "Write sections as [name]; there are no lists of them.");
+    return refuse_line(path_, line, "Write a text, a number, true or false; a text in quotes.");
+  }
+
+  const std::string& path_;
+  Values values_;
+};
 
 }  // namespace
 
-Result<std::map<std::string, std::vector<std::string>>> read_toml(const std::string& text,
-                                                                  const std::string& path) {
-  std::map<std::string, std::vector<std::string>> values;
-  int line_number = 0;
-  try {
-    std::istringstream input(prepared(text, line_number));
-    for (auto& item : CLI::ConfigTOML().from_config(input)) {
-      if (item.name == "++" || item.name == "--") continue;  // begin and end of a section
-      std::ranges::transform(item.inputs, item.inputs.begin(), shown);
-      if (!values.try_emplace(item.fullname(), std::move(item.inputs)).second) {
-        return fail_with(ErrorCode::invalid_input, fmt::format("file {}: {} twice", path, item.fullname()),
-                         "Give every key once.");
-      }
-    }
-  } catch (const Trouble& trouble) {
-    return fail_with(ErrorCode::invalid_input, fmt::format("file {}, line {}", path, line_number),
-                     trouble.advice);
-  } catch (const CLI::Error& error) {
-    return fail_with(ErrorCode::invalid_input, fmt::format("file {}: {}", path, error.get_name()),
-                     "Write the file as docs/configuration.md shows.");
-  }
-  return values;
+Result<Values> read_toml(const std::string& text, const std::string& path) {
+  const auto parsed = toml::parse(text);
+  if (!parsed) return refusal_of(parsed.error(), text, path);
+  Reader reader(path);
+  if (const auto read = reader.read(parsed.table(), ""); !read) return std::unexpected(read.error());
+  return reader.take();
 }
 
 }  // namespace flowfabric::server

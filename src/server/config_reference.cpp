@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 
+#include "model/encoding.h"
 #include "server/config_settings.h"
 #include "server/config_values.h"
 #include "store/store.h"
@@ -59,31 +60,6 @@ std::unexpected<Error> refuse(const std::string& variable, const std::string& va
                    std::move(advice));
 }
 
-std::optional<int> hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return std::nullopt;
-}
-
-// Absent: a % without two hex digits behind it.
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      decoded += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const auto high = hex_digit(text[i + 1]);
-    const auto low = hex_digit(text[i + 2]);
-    if (!high || !low) return std::nullopt;
-    decoded += static_cast<char>(*high * 16 + *low);
-    i += 2;
-  }
-  return decoded;
-}
-
 Parsed<std::string> url_of_path(const std::string& path) {
   if (path == ":memory:") return "memory:";
   if (path.empty() || path.contains('?') || !check_plain_text(path)) {
@@ -116,7 +92,7 @@ Parsed<std::string> url_of_file_uri(std::string_view uri) {
     if (!changes_nothing)
       return std::unexpected("Of a file: URI's parameters, only mode and cache may be given.");
   }
-  const auto decoded = percent_decoded(path);
+  const auto decoded = percent_decode(path);
   if (!decoded) return std::unexpected("Behind a % in a file: URI there must be two hex digits.");
   return url_of_path(*decoded);
 }

@@ -10,7 +10,7 @@
 #include "api/router.h"
 #include "api/tracer.h"
 #include "flowfabric/version.h"
-#include "model/waitpoint_token.h"
+#include "model/encoding.h"
 #include "server/config_values.h"
 #include "server/ending.h"
 #include "server/log.h"

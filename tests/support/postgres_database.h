@@ -1,12 +1,12 @@
 // An empty, migrated database on PostgreSQL, for one test.
 //
-// Databases are taken from a small pool on one server and given back, because making one is slow. The server
-// is the one in the folder FF_TEST_POSTGRES (see scripts/postgres-for-tests); without that, one of this
-// process.
+// Databases come from a small pool on one server, because making one is slow. A process keeps those that its
+// tests have used until it ends. The server is the one in the folder FF_TEST_POSTGRES (see
+// scripts/postgres-for-tests); without that, one of this process.
 #pragma once
 
+#include <memory>
 #include <string>
-#include <utility>
 
 #include "support/postgres_connection.h"
 
@@ -14,22 +14,21 @@ namespace flowfabric::tests {
 
 class PostgresDatabase {
  public:
-  // Waits while all are taken.
+  // Waits while other processes hold all of the pool.
   PostgresDatabase();
   ~PostgresDatabase();  // the engine on it must be closed by now
   PostgresDatabase(const PostgresDatabase&) = delete;
   PostgresDatabase& operator=(const PostgresDatabase&) = delete;
 
-  const std::string& url() const { return url_; }
-  PostgresConnection::Rows query(const std::string& sql) const { return PostgresConnection(url_).query(sql); }
+  const std::string& url() const;
+  PostgresConnection::Rows query(const std::string& sql) const {
+    return PostgresConnection(url()).query(sql);
+  }
+
+  class Held;
 
  private:
-  std::pair<std::string, std::string> take();  // number and comment
-  void create();
-
-  PostgresConnection server_;  // its session holds the lock: a process that dies gives the database back
-  std::string name_;
-  std::string url_;
+  std::unique_ptr<Held> held_;
 };
 
 }  // namespace flowfabric::tests
