@@ -57,7 +57,7 @@ class HttpWorker {
     if (shared_.first_refusal.empty()) shared_.first_refusal = why;
   }
 
-  // Empty: it was refused.
+  // Returns an empty text if it was refused.
   std::string post(const char* path, std::string body, std::vector<std::uint32_t>& latency) {
     const auto began = SteadyClock::now();
     auto answer = client_->send({.method = "POST",
@@ -90,7 +90,7 @@ class HttpWorker {
     post("/v1/executions/bulk", body + "]}", submit_latency);
   }
 
-  // What reports need of each: its id and its lease, as JSON.
+  // Claims tasks. Returns the id and the lease of each as JSON, as reports need them.
   std::vector<std::string> claim() {
     std::vector<std::string> tasks;
     const auto answer =

@@ -1,4 +1,4 @@
-// The subcommands of the `flowfabric` program. Each adds itself to the parser; what it returns is the exit
+// The subcommands of the `flowfabric` program. Each adds itself to the parser; its action returns the exit
 // code.
 #pragma once
 
@@ -21,7 +21,7 @@ void add_watch(CLI::App& app, Action& chosen);  // tail, events
 void add_fleet(CLI::App& app, Action& chosen);  // lanes, workers, budgets
 void add_top(CLI::App& app, Action& chosen);
 
-// The rest.
+// Other commands.
 void add_serve(CLI::App& app, Action& chosen);
 void add_demo(CLI::App& app, Action& chosen);
 void add_migrate(CLI::App& app, Action& chosen);

@@ -96,7 +96,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   template <class F>
   bool guarded(F&& f);
   void refuse(Malformed why);
-  void fail();  // the handler has
+  void fail();  // after a failure of the handler
   void respond(Response response);
   Framing framing_of(const Response& response) const;
   void report(const Response& response);

@@ -47,7 +47,7 @@ constexpr std::array kRetired{
     RetiredVariable{"FF_SQLITE_POOL_SIZE", 1, kMost32},
 };
 
-// Empty is as good as not set.
+// An empty variable counts as not set.
 std::string value_of(const Variables& environment, const std::string& name) {
   const auto found = environment.find(name);
   return found == environment.end() ? "" : found->second;
@@ -66,7 +66,7 @@ std::optional<int> hex_digit(char c) {
   return std::nullopt;
 }
 
-// Absent: a % without two hex digits behind it.
+// Absent if a % lacks its two hex digits.
 std::optional<std::string> percent_decoded(std::string_view text) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -141,7 +141,7 @@ Parsed<std::string> apply_cors_origins(const std::string& given, Config& config)
 
 Parsed<std::string> apply_trusted_addresses(const std::string& given, Config& config) {
   config.http.trusted_networks = split_list(given);
-  // An empty text would be the same as none given.
+  // An empty text would mean "not given".
   if (given == "none") config.http.trusted_networks.clear();
   for (const auto& text : config.http.trusted_networks) {
     if (!http::Network::parse(text))
@@ -166,7 +166,7 @@ Parsed<std::string> apply_scanner_tag(const std::string& tag, Config& config) {
   return tag;
 }
 
-// `ff_server=debug,warn` means warn for all but some parts; what it says about parts has no meaning here.
+// `ff_server=debug,warn` means warn except for some parts. Parts have no meaning here.
 std::optional<std::string> level_of_rust_log(const std::string& directives) {
   for (const auto& directive : split_list(directives)) {
     const auto level = lower_case(directive);
