@@ -1,5 +1,5 @@
-// What a budget's limits do to the work that spends it (05 §5, §15): actions, reservations, the history of
-// breaches, and what becomes of a budget that is deleted.
+// The effects of a budget's limits on the work that spends it (05 §5, §15): actions, reservations, the
+// history of breaches, and what becomes of a budget that is deleted.
 #include "support/limit_support.h"
 
 namespace flowfabric {

@@ -148,7 +148,7 @@ TEST_F(DamagedFlow, IsCancelledByTheClockToo) {
   close();
 }
 
-// What only has a neighbour that cannot be read is still owed its cancel: nobody may claim it.
+// A sound member beside one that cannot be read is still owed its cancel: nobody may claim it.
 TEST_F(DamagedFlow, KeepsWhatItCannotCancelFromBeingClaimed) {
   submit(graph("a>b c"));
   damage("update ff_exec_core set terminal_outcome='nonsense' where execution_id=" + blob("b"));

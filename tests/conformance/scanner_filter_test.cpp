@@ -57,7 +57,7 @@ TEST_P(Filtered, ByTag) {
   }
 }
 
-// What is left to others does not stand in the way of what is not.
+// Records of other engines do not delay this engine's own.
 TEST_P(Filtered, OthersDoNotFillThePage) {
   for (int i = 0; i < 600; ++i) delayed("other");
   const auto mine = delayed("mine");

@@ -69,7 +69,7 @@ TEST_P(StreamSizes, OfDurableFramesHaveADefault) {
   }
 }
 
-// What has no time to live is not lost with what had one.
+// Frames without a time to live do not expire with those that have one.
 TEST_P(StreamSizes, AFrameWithoutATimeStays) {
   const auto task = running();
   show(task, "short", {.ttl_ms = 1000});

@@ -35,7 +35,7 @@ TEST_P(Waitpoints, KeepSignalsUntilSomebodyIsSuspended) {
   complete(task());
 }
 
-// What a worker that cannot go on without stopping asks for.
+// The request of a worker that has to stop.
 TEST_P(Waitpoints, ThatHaveEnoughAreRefusedToTheStrict) {
   const auto made = make_waitpoint(running());
   deliver(signal(made));

@@ -39,7 +39,7 @@ bool is_trouble(ErrorCode code) {
   }
 }
 
-// What has gone wrong so far.
+// The failures so far.
 struct Trouble {
   std::atomic<bool> was_refused{false};
   std::atomic<bool> store_failed{false};

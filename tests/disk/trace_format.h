@@ -22,7 +22,7 @@ inline constexpr const char* kSkipVariable = "FF_DISK_SKIP";
 // Set: writes keep what they replaced, as a dropped cache needs.
 inline constexpr const char* kKeepOldVariable = "FF_DISK_KEEP_OLD";
 
-// What can be made to fail.
+// The calls that can be made to fail.
 enum class Call : std::uint8_t { write, sync, truncate, rename, create, unlink };
 inline constexpr std::size_t kCalls = 6;
 inline constexpr const char* kCallNames[kCalls] = {"write", "sync", "truncate", "rename", "create", "unlink"};

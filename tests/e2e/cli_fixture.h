@@ -22,7 +22,7 @@ inline constexpr const char* kNobody = "'{fp:0}:00000000-0000-4000-8000-00000000
 class Cli : public testing::TestWithParam<bool> {
  protected:
   bool has_server() const { return GetParam(); }
-  // What the store is to hold before the first command.
+  // Prepares the store before the first command.
   void prepare(const std::function<void(Engine&)>& work) const;
 
   // Adds --store; starts the server if that is how.

@@ -24,7 +24,7 @@ class Load {
   // Stops submitting, and waits until everything on the lanes has ended, also what others submitted.
   bool finish();
 
-  // What was acknowledged so far, and what made no sense of it.
+  // The acknowledged operations so far, and the contradictions among them.
   Ledger ledger() const;
   std::vector<std::string> complaints() const;
   std::size_t repeats() const { return workload_.repeats(); }

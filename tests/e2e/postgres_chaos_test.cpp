@@ -48,7 +48,7 @@ TEST_F(PostgresChaos, PostgresIsRestarted) {
   restart_under_load(PostgresServer::Stop::fast);
 }
 
-// What was acknowledged is on disk, even if the database's default is not to wait for it.
+// Acknowledged operations are on disk, even if the database's default is not to wait for the disk.
 TEST_F(PostgresChaos, PostgresCrashes) {
   server_.query("alter database postgres set synchronous_commit=off");
   restart_under_load(PostgresServer::Stop::immediate);

@@ -25,7 +25,7 @@ class HttpSuspensionTest : public HttpTest {
             reply.at(where + "/token")};
   }
 
-  // What waits for a signal of this name.
+  // A condition that waits for a signal of this name.
   static std::string by_name(const std::string& name, const std::string& key = "gate") {
     return R"({"Single":{"waitpoint_key":")" + key + R"(","matcher":{"ByName":")" + name + "\"}}}";
   }

@@ -78,7 +78,7 @@ std::string short_name_of() {
   return name.substr(name.rfind(':') + 1);
 }
 
-// What was done: the request says it, except where the answer does.
+// The name of a successful operation: the request's, except where the answer says more.
 template <class Value>
 std::string deed(const Value& answer, const std::string& request) {
   if constexpr (std::is_same_v<Value, core::Rule>)
@@ -212,7 +212,7 @@ class World {
     return steps;
   }
 
-  // What comes in the clock's way, in the same batch.
+  // Operations that interfere with the clock, in the same batch.
   template <class Due, class Ask>
   void just_before(const Due&, const Ask&) {}
   template <class Ask>
@@ -288,7 +288,7 @@ void simulate(World& world, std::size_t most_steps, RouteLooks looks, Totals& to
   world.finish(totals);
 }
 
-// What is offered on a store that others use may be told of once too often, but never too seldom.
+// A shared store may announce an offer once too often, but never too seldom.
 void expect_same_effects(const engine::BatchEffects& expected, const Ran& ran, const Replica& remote) {
   // The route as an earlier batch saw it: since when it is unused may have changed.
   const auto told = [&](const auto& offer) {

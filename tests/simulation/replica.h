@@ -97,7 +97,7 @@ class Replica {
     return id;
   }
 
-  // What the next step of a bulk operation consists of; empty when it has ended.
+  // The requests of the next step of a bulk operation; empty when it has ended.
   std::vector<Request> bulk_step(const BulkJobKey& key) {
     core::Unit unit(reader());
     unit.want<BulkJob>(key);
@@ -110,7 +110,7 @@ class Replica {
     return requests;
   }
 
-  // What the consistency check finds.
+  // The violations that the consistency check finds.
   StoreReport faults() {
     writer_->await_durable();
     EngineOptions options;

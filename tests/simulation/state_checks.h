@@ -1,4 +1,4 @@
-// What must be true of a store, whatever was asked of it before.
+// Checks of a store that hold after any operation.
 #pragma once
 
 #include <gtest/gtest.h>

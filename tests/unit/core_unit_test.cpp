@@ -34,7 +34,7 @@ class UnitTest : public testing::Test {
     store_ = *store::open_store(url, {});
     session_ = store_->open_writer();
   }
-  // What is stored before the batch.
+  // The stored records before the batch.
   void store_executions(const std::vector<Execution>& executions) {
     Unit unit(*session_);
     session_->begin(unit);

@@ -168,7 +168,7 @@ TEST_F(SqliteOpen, LinksThatLeadNowhereAreRefused) {
   EXPECT_EQ(refusal_of(url_of("a.db")).code, ErrorCode::transport);
 }
 
-// What a clean end leaves is in the one file.
+// After a clean end, one file holds everything.
 TEST_F(SqliteOpen, AfterTheEndTheFileAloneHoldsEverything) {
   ExecutionId id;
   {

@@ -60,7 +60,7 @@ Recorder::Recorder() {
   trace_.add(EventKind::start, 0, {});
 }
 
-// What the processes before this one have left. False: there was none.
+// Reads the state that earlier processes have left. False if there was none.
 bool Recorder::remember_names() {
   bool is_first = true;
   for (auto position = trace_.first(); position < trace_.end(); position += trace_.at(position).size) {
