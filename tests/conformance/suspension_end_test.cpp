@@ -108,7 +108,7 @@ TEST_P(SuspensionEnds, ByATimeoutThatExpires) {
   expect_closed("timed_out_expire");
 }
 
-// Those who wait for it learn of its end, and of nothing before.
+// Waiting callers learn of the execution's end, and of nothing before.
 TEST_P(SuspensionEnds, InAFlow) {
   const auto flow = must(SubmitFlow{.flow_kind = "f",
                                     .nodes = {{.name = "a", .execution = {.execution_kind = "k"}},

@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 std::atomic<bool> was_told_to_end{false};
 
-// Of the world around the engine, not of what was asked.
+// Errors of the environment, not of the request.
 bool is_trouble(ErrorCode code) {
   switch (code) {
     case ErrorCode::transport:

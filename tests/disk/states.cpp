@@ -138,7 +138,7 @@ void Disk::apply(const NameChange& change, Names& names) {
       names.folders.erase(change.path);
       break;
     default:
-      // Of a file whose making was lost, the new name is there all the same: it was written later.
+      // The new name of a file whose creation was lost is there all the same: it was written later.
       names.files.erase(change.path);
       names.files[change.to] = change.file;
   }

@@ -54,7 +54,7 @@ struct TraceHeader {
   std::atomic<std::uint64_t> begun;  // further than `end`: an event of which nobody knows whether it happened
   std::atomic<std::uint32_t> last_file;
   std::atomic<std::uint32_t> is_full;  // the trace has no room, and the process gave up
-  // Of the last process: how many calls there were, and how many of them failed on purpose.
+  // The calls of the last process, and the number that failed on purpose.
   std::atomic<std::uint64_t> calls[kCalls];
   std::atomic<std::uint64_t> failed;
 };

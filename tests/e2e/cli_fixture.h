@@ -29,7 +29,7 @@ class Cli : public testing::TestWithParam<bool> {
   Ended run(const std::string& arguments, const Surroundings& surroundings = {});
   // Standard output of a command that must succeed.
   std::string out(const std::string& arguments);
-  // Of a list, an object per line.
+  // The output of a list: one object per line.
   std::vector<boost::json::object> objects(const std::string& arguments);
   boost::json::object object(const std::string& arguments);
 

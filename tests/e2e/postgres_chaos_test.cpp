@@ -85,7 +85,7 @@ class AllConnections {
                           .at(0)
                           .at(0));
   }
-  // One that was just cut may be on its way out: neither to be seen any more, nor free yet.
+  // A connection that was just cut may be neither visible any more nor free yet.
   bool all_are_held() { return others() == 0 && !take_one() && others() == 0; }
   bool take_one() {
     try {

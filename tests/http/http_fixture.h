@@ -68,7 +68,7 @@ class HttpTest : public ::testing::TestWithParam<std::string> {
     std::string lease;  // the JSON object that reports carry
     std::string attempt_index;
   };
-  // One that a worker runs.
+  // An execution that a worker runs.
   Task running(const std::string& more_keys = "");
   Task claimed(const std::string& lane = "default");
   // Sends one report about it; `more_keys` begins with a comma.

@@ -34,7 +34,7 @@ class HttpSuspensionTest : public HttpTest {
   }
   static std::string under(const std::string& condition) { return R"(,"resume_condition":)" + condition; }
 
-  // Of an execution that a worker runs; `more_keys` of the report.
+  // Suspends an execution that a worker runs; `more_keys` go into the report.
   Waiting suspend(const Task& task, const std::string& more_keys = "") {
     const auto reply = report("suspend", task, more_keys);
     if (reply.status != 200) throw std::runtime_error("not suspended: " + reply.body);

@@ -274,7 +274,7 @@ class Callers {
     return IssueGrantAndClaim{.execution_id = id, .lane_id = lane_of(id), .lease_duration_ms = lease_ttl()};
   }
 
-  // Of an execution that somebody worked on.
+  // A request about an execution that a worker has claimed.
   ExecutionId lost_id() {
     return tasks_.empty() || dice_.chance(10) ? some_id() : dice_.pick(tasks_).execution_id;
   }

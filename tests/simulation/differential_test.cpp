@@ -24,7 +24,7 @@ namespace {
 constexpr std::int64_t kStart = 1'700'000'000'000;
 constexpr std::size_t kOperationsPerSeed = 6000;
 constexpr std::size_t kBatchesBetweenLooks = 20;
-// Of the time without any work: long enough that routes and groups which nothing needs are removed.
+// The rest at the end: long enough that routes and groups which nothing needs are removed.
 constexpr int kRestSteps = 6;
 constexpr std::int64_t kRestStepMs = 6 * 3'600'000;
 

@@ -184,7 +184,7 @@ class Model {
     EXPECT_FALSE(is_granted(task.execution_id)) << task.execution_id.to_string();
     leased(task, request.lease_duration_ms, "", "");
   }
-  // Whoever comes too late may find that it has ended.
+  // A late call may find that the execution has ended.
   template <class Asked>
   requires requires(Asked request) { request.use; }
   void refused(const Asked& request, const Error& error) {

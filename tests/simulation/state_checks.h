@@ -44,7 +44,7 @@ inline void check_execution(const State& state, const Execution& execution) {
   }
 }
 
-// Of what nothing needs, all is gone whose time has come.
+// Routes and groups that nothing needs are gone once their time has come.
 inline void check_registrations(const State& state, std::int64_t now) {
   std::set<std::int64_t> groups, routes;
   for (const auto& [id, execution] : state.rows<Execution>()) groups.insert(execution.group_id);

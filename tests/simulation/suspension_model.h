@@ -58,7 +58,7 @@ inline Tally tally(const ResumeCondition& condition, Signals signals) {
   return {};
 }
 
-// Those that have added something.
+// The signals that have contributed.
 inline std::vector<ResumeSignal> satisfiers(const ResumeCondition& condition, Signals signals) {
   std::vector<ResumeSignal> found;
   for (std::size_t i = 0; i < signals.size(); ++i) {
@@ -221,7 +221,7 @@ class SuspensionModel {
 
   // ---- what is stored ----
 
-  // Of members of flows it is not known whether they still live.
+  // The model does not know whether members of flows still live.
   template <class MayHaveEnded>
   void check(const State& state, MayHaveEnded may_have_ended) const {
     for (const auto& [key, row] : state.rows<Suspension>()) {

@@ -13,7 +13,7 @@ namespace flowfabric::disk {
 namespace {
 
 constexpr int kMostFrames = 48;
-// Of the program's own calls so many tell one place from another.
+// This many frames of the program itself tell one place from another.
 constexpr std::size_t kFramesOfProgram = 3;
 
 enum class Module { recorder, program, sqlite, other };
