@@ -1,4 +1,4 @@
-// The same for every execution that a filter matches (09 §2): in the background, at a rate, to its end.
+// Bulk operations on every execution that a filter matches (09 §2): in the background, at a rate, to the end.
 #include <algorithm>
 #include <set>
 

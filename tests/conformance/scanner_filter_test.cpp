@@ -36,7 +36,7 @@ TEST_P(Filtered, ByNamespace) {
   EXPECT_EQ(public_state(other), PublicState::delayed);
   EXPECT_EQ(engine().stats().clock_operations, 1u) << "what is for others is not even looked at";
   EXPECT_EQ(engine().stats().clock_failures, 0u);
-  // Somebody else comes.
+  // Another engine comes.
   look_only_at({.namespace_ = "other"});
   run_due();
   EXPECT_EQ(public_state(other), PublicState::waiting);

@@ -1,4 +1,4 @@
-// How many frames are kept, and for how long (06 §3; the numbers are those of §16).
+// The number of frames that are kept, and their time to live (06 §3; the numbers are those of §16).
 #include "support/stream_support.h"
 
 namespace flowfabric {

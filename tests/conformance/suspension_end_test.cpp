@@ -1,4 +1,4 @@
-// How suspensions end other than by a signal: operators, timeouts, cancels, deadlines (03 §9, §10).
+// Ends of suspensions other than by a signal: operators, timeouts, cancels, deadlines (03 §9, §10).
 #include "model/text.h"
 #include "support/suspension_support.h"
 

@@ -296,7 +296,7 @@ class Load {
   std::vector<ExecutionId> made_;
 };
 
-// So short that everything that long logs need happens in a moment.
+// Short logs, so that everything that long logs cause happens within moments.
 void shorten_logs(const Plan& plan) {
   std::mt19937 random(plan.seed);
   auto& sizes = store::sqlite::sizes();

@@ -29,7 +29,7 @@ class Disk {
   // The power is cut before the event of this number.
   void advance_to(std::size_t event);
   Content state(const Choice& choice) const;
-  // How many calls are not yet known to be on disk.
+  // The number of calls that are not known to be on disk.
   std::size_t pending() const;
 
  private:

@@ -126,10 +126,10 @@ class HostileRequests : public testing::Test {
     return {between(claimed, R"("execution_id":")", "\""), "{" + between(claimed, R"("lease":{)", "}") + "}"};
   }
 
-  // How many executions are stored, in their states.
+  // The number of stored executions by state.
   std::string stored() { return ask("GET", "/v1/executions?limit=1000").body; }
 
-  // Nothing runs any more on behalf of anybody.
+  // Waits until no request is in progress.
   void settle() {
     auto before = server_->processor_time();
     wait_until(

@@ -33,7 +33,7 @@ class Load {
   void submit();
   void stop();
   void note(const std::string& line);
-  // How many executions on the lanes have not ended; absent: that cannot be read now.
+  // The number of executions on the lanes that have not ended; absent if it cannot be read now.
   std::optional<std::int64_t> open();
 
   Engine engine_;

@@ -50,7 +50,7 @@ class Callers {
     });
   }
 
-  // How far the clock moves on before the next batch.
+  // The advance of the clock before the next batch.
   std::int64_t pause() {
     const auto roll = dice_.below(1000);
     if (roll < 300) return 0;

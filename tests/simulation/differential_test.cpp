@@ -246,7 +246,7 @@ Ran in_order(const Ran& ran, const std::vector<std::size_t>& order) {
   return sorted;
 }
 
-// Nobody asks for anything for a day and a half; what is due then is done.
+// A day and a half without requests; the clock handles everything that comes due.
 template <class Run>
 void rest(World& world, RouteLooks looks, Totals& totals, Run run) {
   for (int i = 0; i < kRestSteps; ++i) {

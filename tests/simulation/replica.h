@@ -49,7 +49,7 @@ class Replica {
       operations.push_back(operation(steps[i], answers[i], [&last_run, &runs, i] { last_run[i] = ++runs; }));
     }
     auto result = run_once(operations);
-    // As a committer does: it may have to lock what it only meant to read.
+    // Behaves like a committer, which may have to lock a record that it only meant to read.
     for (int reruns = 0; result.retry == store::Retry::now && reruns < 20; ++reruns) {
       result = run_once(operations);
     }

@@ -224,7 +224,7 @@ class RawClient {
     pollfd one{socket_, 0, 0};
     return ::poll(&one, 1, 0) > 0 && (one.revents & POLLERR) != 0;
   }
-  // Nothing has come and nothing was closed, so far.
+  // True if no bytes have come and the connection is open.
   bool is_quiet() {
     pollfd one{socket_, POLLIN, 0};
     return buffer_.empty() && ::poll(&one, 1, 0) == 0;

@@ -212,7 +212,7 @@ TEST_F(HttpRoomTest, BodiesHaveSoMuchMemoryTogether) {
             "HTTP/1.1 503 Service Unavailable");
   // Small ones are read as before.
   EXPECT_EQ(body_of(connect()->send(post("/p", 4) + "body").read_answer()), "POST /p body");
-  // All of it is given back.
+  // All of the memory is given back.
   for (auto& sender : senders) {
     sender->send(std::string(30'000, 'x'));
     EXPECT_EQ(status_of(sender->read_answer()), "HTTP/1.1 200 OK");

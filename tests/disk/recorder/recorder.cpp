@@ -79,7 +79,7 @@ bool Recorder::remember_names() {
   return !is_first;
 }
 
-// Somebody has laid out files before the first process began: these are on the disk.
+// Files that exist before the first process begins are on the disk.
 void Recorder::note_what_is_there(const std::string& name) {
   DIR* const folder = opendir(path_of(name).c_str());
   if (folder == nullptr) give_up("the folder cannot be read");
