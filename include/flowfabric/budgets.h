@@ -30,12 +30,12 @@ BOOST_DESCRIBE_ENUM(EnforcementMode, strict, advisory)
 // The action of a limit. When a report passes the limit, and names an execution that is running:
 //   fail              the worker is told, and ends its attempt; if it does not, and the engine has a
 //                     `budget_grace`, the attempt is failed after it
-//   suspend           its attempt is paused, and goes on when the budget was reset or given more
+//   suspend           its attempt is paused, and continues when the budget is reset or raised
 //   reroute_fallback  its attempt is failed, and the next one uses the next tier of its fallback policy
 // While the budget is at the limit:
 //   deny_child        a flow takes no more members
 //   close_scope       nothing is handed out (at a hard limit this is so whatever the action)
-//   cancel_pending    what a worker would have been given is cancelled
+//   cancel_pending    executions that a worker would have got are cancelled
 // `reject` and `warn`: nothing.
 enum class LimitAction : std::uint8_t {
   reject,

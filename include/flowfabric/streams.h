@@ -32,9 +32,9 @@ struct FrameId {
 };
 
 // How long a frame is kept.
-//   durable      kept until there are newer ones enough (the policy's `retention_maxlen`)
+//   durable      kept until there are enough newer frames (the policy's `retention_maxlen`)
 //   summary      its payload changes the attempt's document (JSON Merge Patch), of which it is one version
-//   best_effort  for those who watch now: gone after twice its time to live, unless the stream has others
+//   best_effort  for present readers: gone after twice its time to live, unless the stream has other frames
 enum class FrameMode : std::uint8_t { durable, summary, best_effort };
 BOOST_DESCRIBE_ENUM(FrameMode, durable, summary, best_effort)
 

@@ -2,7 +2,7 @@
 //
 //   auto stopped = engine.call(SuspendExecution{.execution_id = task.execution_id, .fence = task.fence,
 //       .resume_condition = {SingleSignal{"approval", {"approved"}}}});
-//   // hand stopped->waitpoints[0].token to whoever may answer; later, with that token:
+//   // give stopped->waitpoints[0].token to those who may answer; later, with that token:
 //   engine.call(DeliverSignal{.execution_id = …, .waitpoint_id = …, .waitpoint_token = …,
 //                             .signal_name = "approved", .payload = "{…}"});
 //

@@ -1,6 +1,5 @@
-// The lifecycle over HTTP: every worker is one connection that submits, claims and completes, so many at once
-// as
-// `--in-flight` says; one at a time with single calls.
+// The lifecycle over HTTP. Every worker is one connection that submits, claims and completes `--in-flight`
+// tasks at once; one at a time with single calls.
 #include <fmt/format.h>
 
 #include <random>

@@ -55,7 +55,7 @@ class ClientConnection {
 
   const int socket_;
   std::unique_ptr<Transport> transport_;
-  bool wants_writable_{false};  // TLS does, to go on reading
+  bool wants_writable_{false};  // TLS needs it, to continue reading
   bool may_have_more_{false};   // which does not make the socket readable
   bool has_ended_{false};
 };

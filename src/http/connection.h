@@ -134,7 +134,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Outbox out_;
   bool waits_readable_{false};
   bool waits_writable_{false};
-  bool read_wants_writable_{false};  // TLS may, to go on
+  bool read_wants_writable_{false};  // TLS may need it, to continue reading
   bool write_wants_readable_{false};
   bool may_have_more_{false};  // the last read was cut short by our own limit
   bool has_ended_{false};      // the client has closed its side

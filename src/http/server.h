@@ -68,8 +68,9 @@ class Server {
   std::uint16_t port() const;
   ServerStats stats() const;
 
-  // Accepts nothing more, closes idle connections, abandons who waits (Exchange::abandoned), answers what is
-  // being answered with `connection: close`. True: all of it within `grace`; the rest is cut off.
+  // Accepts no more connections, closes idle ones, abandons waiting requests (Exchange::abandoned), and
+  // answers the current ones with `connection: close`. Returns true if all ended within `grace`; the rest is
+  // cut off.
   bool drain(std::chrono::milliseconds grace);
 
  private:
