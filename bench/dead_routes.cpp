@@ -1,6 +1,6 @@
-// What do routes and groups cost that were registered once and offer nothing any more? Claims of one task,
-// first with a single route in the lane, then with many that are dead; then pages of listings by state, with
-// as many groups.
+// Measures the cost of routes and groups that were registered once and offer nothing any more. Claims of one
+// task, first with a single route in the lane, then with many that are dead; then pages of listings by state,
+// with as many groups.
 //
 //   dead_routes URL ROUTES CLAIMS      e.g. dead_routes sqlite:jobs/routes.db?synchronous=normal 5000
 //   500

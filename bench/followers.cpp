@@ -1,6 +1,5 @@
-// Does everybody who follows an event log see every event once? Eight writers and four followers on two
-// servers; one of the followers ends with its server every few seconds, and goes on from its cursor with a
-// new one.
+// Does every follower of an event log see every event once? Eight writers and four followers on two servers;
+// one of the followers ends with its server every few seconds, and continues from its cursor with a new one.
 //
 //   followers URL [SECONDS]      e.g. followers postgres://postgres@/postgres 60
 #include <map>

@@ -6,7 +6,7 @@
 //   http_load URL PID SECONDS [CONNECTIONS [SUBMITS_PER_SECOND]]
 //       e.g. http_load http://127.0.0.1:9090 $(pidof flowfabric) 60 256 1000
 //
-// PID is the server's, whose resident memory is told every tenth of the time. Ends with 1 if a request
+// PID is the server's, whose resident memory is printed every tenth of the time. Ends with 1 if a request
 // failed.
 #include <fmt/format.h>
 #include <unistd.h>

@@ -75,7 +75,7 @@ class Pipeline {
   std::counting_semaphore<kInFlight> room_{kInFlight};
 };
 
-// Of those that wait: a tenth each of completed, failed and cancelled ones, and a few active ones.
+// Completes, fails and cancels a tenth of the waiting executions each, and leaves a few of them active.
 void move_some(Engine& engine, std::int64_t count) {
   for (int lane = 0; lane < kLanes; ++lane) {
     Pipeline pipeline(engine);

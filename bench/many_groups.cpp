@@ -24,7 +24,7 @@ constexpr std::int64_t kLanes = 8;
 constexpr std::int64_t kNamespaces = 5;
 constexpr std::uint32_t kLongestPage = 1000;
 
-// One that was made, and what became of it.
+// A created execution, and its outcome.
 struct Made {
   std::int64_t number;
   PublicState state;

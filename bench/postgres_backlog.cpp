@@ -31,7 +31,7 @@ class Site {
   Site(const std::string& url, const bench::Backlog& backlog)
       : scratch_(must(ScratchSchema::create(url))), engine_(filled(scratch_->url(), backlog)) {}
 
-  // Claims and completes so many, and returns how many per second that were.
+  // Claims and completes this many tasks, and returns the rate per second.
   double work(std::int64_t tasks) {
     left_ = tasks;
     std::vector<std::thread> threads;

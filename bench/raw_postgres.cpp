@@ -63,7 +63,7 @@ class Load {
     const auto left = left_.fetch_sub(batch);
     return static_cast<std::size_t>(std::clamp<std::int64_t>(left, 0, batch));
   }
-  // What is created in one batch is claimed in the next and completed in the one after it.
+  // Tasks that one batch creates are claimed in the next and completed in the one after it.
   void mixed(bench::RawWriter& writer) {
     std::vector<bench::Claimed> held;
     for (bool busy = true; busy;) {
@@ -99,8 +99,7 @@ std::int64_t kinds_of_rows(store::postgres::Connection& connection) {
   return kinds;
 }
 
-// What the baseline wrote must be what the engine would have written; one lifecycle there is the engine's
-// own.
+// The baseline must write the same rows as the engine; one lifecycle there is the engine's own.
 void check(const std::string& url, std::int64_t tasks) {
   auto connection = bench::connect(url);
   const bool alike =

@@ -129,7 +129,7 @@ class Baseline {
         begin_(connection.prepare("begin immediate")),
         commit_(connection.prepare("commit")) {}
 
-  // What is created in one batch is claimed in it and completed in the next, as under load.
+  // Tasks that one batch creates are claimed in it and completed in the next, as under load.
   void run_batch(std::vector<Rows>& batch, std::vector<Rows>& before) {
     begin_.run();
     for (const auto& rows : batch) {

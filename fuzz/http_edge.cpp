@@ -267,7 +267,7 @@ void check(const Answer& answer) {
 }  // namespace
 
 void http_edge(std::string_view input) {
-  // What inputs have done to a world stays there; a new one now and then keeps that small.
+  // A world keeps the changes of its inputs; a new world now and then keeps them few.
   constexpr int kInputsPerWorld = 100;
   static std::unique_ptr<World> world;
   static int inputs = 0;

@@ -1,5 +1,5 @@
-// What `scripts/fuzz` feeds with made-up input, and the unit tests with fuzz/corpus. Each throws when a
-// promise of the code under test is broken.
+// The fuzz targets. `scripts/fuzz` feeds them made-up input, and the unit tests run them on fuzz/corpus. Each
+// throws when a promise of the code under test is broken.
 #pragma once
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// What the benchmarks of the PostgreSQL store share.
+// Shared parts of the benchmarks of the PostgreSQL store.
 #pragma once
 
 #include <fmt/core.h>
@@ -59,7 +59,8 @@ inline store::postgres::Connection connect(const std::string& url) {
   return store::postgres::Connection(must(store::postgres::parse_postgres_url(url)).connection);
 }
 
-// What others left to be written should not be written during a measurement. Not everybody may ask for it.
+// Forces a checkpoint, so that older changes are not written during a measurement. Not every role may do
+// that.
 inline void write_out(store::postgres::Connection& connection) {
   try {
     connection.run("checkpoint");

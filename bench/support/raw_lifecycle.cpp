@@ -248,7 +248,7 @@ class SingleStatements final : public RawWriter {
         maker_(rows, static_cast<std::uint64_t>(writer)),
         counts_(writer) {}
 
-  // What is sent together is one transaction.
+  // Statements that are sent together are one transaction.
   std::vector<Claimed> run(const RawBatch& batch) override {
     std::vector<Claimed> taken;
     const auto now = store::system_now_ms();

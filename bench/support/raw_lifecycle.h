@@ -13,7 +13,7 @@ namespace flowfabric::bench {
 
 inline constexpr const char* kLane = "bench";
 
-// What one lifecycle leaves: the hot row in its three states, and everything around it.
+// The rows of one lifecycle: the hot row in its three states, and everything around it.
 struct LifecycleRows {
   Execution waiting;
   Execution running;

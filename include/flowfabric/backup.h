@@ -1,4 +1,4 @@
-// A copy of an embedded store, made while it is in use or not.
+// A copy of an embedded store, which may be in use.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 namespace flowfabric {
 
 // Copies the database of `sqlite:PATH` into a new file, with everything that was acknowledged before the
-// call. It may be in use, by this process or another. The copy is a database of its own: opening it is how it
-// is restored. Says what it did. Other stores have tools of their own for that, which the refusal names.
+// call. This process or another may have it open. The copy is a complete database: open it to restore it.
+// Returns a sentence about the copy. Other stores have their own tools, which the refusal names.
 Result<std::string> backup(const std::string& url, const std::string& file);
 
 }  // namespace flowfabric

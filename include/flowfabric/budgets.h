@@ -1,8 +1,8 @@
-// Budgets: how much a scope may spend, in dimensions of the caller's choosing (tokens, cost, …).
+// Budgets: the amounts that a scope may spend, by dimensions that the caller chooses (tokens, cost, …).
 //
-// Spending is reported after the fact and counted whatever became of the lease: what was spent is spent. A
-// report that would pass a hard limit is refused as a whole; work that is attached to a budget at one of its
-// limits is not handed out until the budget is below it again.
+// Spending is reported after the fact, and counts whatever became of the lease. A report that would pass a
+// hard limit is refused as a whole. Work that is attached to a budget at one of its limits is not handed out
+// until the budget is below the limit again.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +20,22 @@ inline constexpr std::size_t kMaxDimensions = 64;
 
 using Amounts = std::map<std::string, std::uint64_t>;  // by dimension
 
-// What a budget or a quota policy applies to.
+// The scopes that a budget or a quota policy may apply to.
 enum class LimitScope : std::uint8_t { execution, flow, lane, tenant };
 BOOST_DESCRIBE_ENUM(LimitScope, execution, flow, lane, tenant)
 
 enum class EnforcementMode : std::uint8_t { strict, advisory };
 BOOST_DESCRIBE_ENUM(EnforcementMode, strict, advisory)
 
-// What else follows. When a report passes the limit, for the execution that it names, if it is running:
+// The action of a limit. When a report passes the limit, and names an execution that is running:
 //   fail              the worker is told, and ends its attempt; if it does not, and the engine has a
 //                     `budget_grace`, the attempt is failed after it
-//   suspend           its attempt is paused, and goes on when the budget was reset or given more
+//   suspend           its attempt is paused, and continues when the budget is reset or raised
 //   reroute_fallback  its attempt is failed, and the next one uses the next tier of its fallback policy
 // While the budget is at the limit:
 //   deny_child        a flow takes no more members
 //   close_scope       nothing is handed out (at a hard limit this is so whatever the action)
-//   cancel_pending    what a worker would have been given is cancelled
+//   cancel_pending    executions that a worker would have got are cancelled
 // `reject` and `warn`: nothing.
 enum class LimitAction : std::uint8_t {
   reject,
@@ -52,10 +52,10 @@ BOOST_DESCRIBE_ENUM(LimitAction, reject, fail, warn, deny_child, close_scope, su
 
 struct BudgetCreation {
   BudgetId budget_id;
-  bool created{false};  // false: it was there, and has not been changed
+  bool created{false};  // false: it exists already and is unchanged
   bool operator==(const BudgetCreation&) const = default;
 };
-// A budget of a flow, lane or tenant is attached to it at once. A limit of 0 is none.
+// A budget of a flow, lane or tenant is attached to it at once. A limit of 0 means no limit.
 struct CreateBudget {
   using Answer = BudgetCreation;
   BudgetId budget_id;
@@ -68,8 +68,8 @@ struct CreateBudget {
   std::vector<std::string> dimensions{};
   std::vector<std::uint64_t> hard_limits{};
   std::vector<std::uint64_t> soft_limits{};
-  // Set aside whenever work is handed out, until the same execution reports what it has really spent, or its
-  // lease ends. Work is handed out only if that much is left.
+  // Reserved whenever work is handed out, until the same execution reports its real spending, or its lease
+  // ends. Work is handed out only if that much is left.
   Amounts reserve_per_claim{};
 };
 
@@ -80,11 +80,11 @@ struct BudgetStatus {
   EnforcementMode enforcement_mode{};
   LimitAction on_hard_limit{};
   LimitAction on_soft_limit{};
-  Amounts usage;  // of the dimensions that were reported so far
+  Amounts usage;  // of the dimensions that reports have named so far
   Amounts hard_limits;
   Amounts soft_limits;
   Amounts reserve_per_claim;
-  Amounts reserved;  // by what is running
+  Amounts reserved;  // by running executions
   std::uint64_t breach_count{};
   std::uint64_t soft_breach_count{};
   std::optional<std::int64_t> last_breach_at;
@@ -106,7 +106,7 @@ struct BudgetPage {
   std::optional<BudgetId> next_cursor;
   bool operator==(const BudgetPage&) const = default;
 };
-// In an order of the store's own.
+// In the store's own order.
 struct ListBudgets {
   using Answer = BudgetPage;
   std::optional<BudgetId> cursor{};
@@ -118,7 +118,7 @@ struct ListBudgets {
 enum class UsageOutcome : std::uint8_t { ok, soft_breach, hard_breach, already_applied };
 BOOST_DESCRIBE_ENUM(UsageOutcome, ok, soft_breach, hard_breach, already_applied)
 
-// Of a breach: the first dimension of it in byte order, what is counted there now, and the limit.
+// A breach names its first dimension in byte order, the current usage of that dimension, and its limit.
 struct UsageReport {
   UsageOutcome outcome{};
   std::string dimension{};
@@ -126,17 +126,18 @@ struct UsageReport {
   std::uint64_t limit{};
   bool operator==(const UsageReport&) const = default;
 };
-// A key makes a repeated report one, for 24 hours; a report that was refused may be repeated with its key.
+// A key makes repeated reports count once, for 24 hours. A refused report may be repeated with its key.
 struct ReportUsage {
   using Answer = UsageReport;
   BudgetId budget_id;
   std::vector<std::string> dimensions{};
   std::vector<std::uint64_t> deltas{};
   std::string dedup_key{};  // empty: none
-  // Who has spent it: what it has reserved is used first, and what follows from a breach befalls it.
+  // The execution that has spent the amounts. Its reservation is used first, and the action of a breach
+  // applies to it.
   std::optional<ExecutionId> execution_id{};
 };
-// The same, and remembered as spent by an execution, so that it can be released.
+// Like ReportUsage, and entered in the execution's ledger, so that it can be released.
 struct RecordSpend {
   using Answer = UsageReport;
   BudgetId budget_id;
@@ -148,7 +149,7 @@ struct RecordSpend {
 struct BudgetReleased {
   bool operator==(const BudgetReleased&) const = default;
 };
-// Gives back what the execution has spent of the budget since its last reset.
+// Gives back the amounts that the execution has spent since the budget's last reset.
 struct ReleaseBudget {
   using Answer = BudgetReleased;
   BudgetId budget_id;
@@ -165,7 +166,7 @@ struct SpendingPage {
   std::optional<ExecutionId> next_cursor;
   bool operator==(const SpendingPage&) const = default;
 };
-// Who has spent what of a budget since its last reset, by execution id.
+// The spending of each execution since the budget's last reset, by execution id.
 struct ListSpending {
   using Answer = SpendingPage;
   BudgetId budget_id;
@@ -174,12 +175,12 @@ struct ListSpending {
 };
 
 struct BudgetBreach {
-  std::uint64_t number{};  // they are counted from 1
+  std::uint64_t number{};  // counted from 1
   std::int64_t at{};
   UsageOutcome kind{};  // a soft or a hard breach
   std::string dimension;
-  std::uint64_t reported{};  // what somebody has spent, or wanted to
-  std::uint64_t usage{};     // what was counted then, with it or without
+  std::uint64_t reported{};  // spent, or refused
+  std::uint64_t usage{};     // the count then, with this report if it was accepted
   std::uint64_t limit{};
   std::optional<ExecutionId> execution_id;
   bool operator==(const BudgetBreach&) const = default;
@@ -217,7 +218,7 @@ struct SetBudgetLimits {
 struct BudgetDeleted {
   bool operator==(const BudgetDeleted&) const = default;
 };
-// What it holds back is let go. Its id may be used again after a day.
+// Executions that it holds back are released. Its id may be used again after a day.
 struct DeleteBudget {
   using Answer = BudgetDeleted;
   BudgetId budget_id;
@@ -228,7 +229,7 @@ struct Attachment {
   std::string scope_id;
   bool operator==(const Attachment&) const = default;
 };
-// To be attached twice is a conflict; to be detached twice is not.
+// Attaching twice is a conflict; detaching twice is not.
 struct AttachBudget {
   using Answer = Attachment;
   BudgetId budget_id;

@@ -1,4 +1,4 @@
-// The consistency check: looks at every record of a store and says what does not fit together.
+// The consistency check: reads every record of a store and reports contradictions.
 #pragma once
 
 #include "flowfabric/operations.h"
@@ -19,8 +19,8 @@ struct StoreReport {
   std::vector<Violation> violations;  // the first 1 000
   bool operator==(const StoreReport&) const = default;
 };
-// Repairs what follows from the rest of the record: the derived state, the place in line, the next clock,
-// lane counts, registrations, index rows. What is left is reported, never guessed.
+// Repairs data that follows from other data: the derived state, the place in the queue, the next deadline,
+// lane counts, registrations, index rows. Everything else is reported, never guessed.
 struct CheckStore {
   using Answer = StoreReport;
   bool repair{false};

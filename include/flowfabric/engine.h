@@ -37,53 +37,55 @@
 namespace flowfabric {
 
 struct EngineOptions {
-  // An operation that was not run by then is answered `timeout`; it has changed nothing.
+  // An operation that has not run by then is answered `timeout` and has changed nothing.
   std::chrono::milliseconds operation_deadline{30'000};
   // Beyond either bound, new operations are answered `resource_exhausted` at once.
   std::size_t max_queued_operations{65'536};
   std::size_t max_queued_bytes{256u << 20};
   std::size_t max_waiting_claims{16'384};
-  std::size_t max_watchers{65'536};  // who wait for frames or events
+  std::size_t max_watchers{65'536};  // readers that wait for frames or events
   // How many operations may share one commit.
   std::size_t max_batch{1024};
-  // Partition counts are fixed when a store is first opened, and compared ever after.
+  // Partition counts are fixed when a store is first opened, and compared at every later opening.
   std::uint16_t flow_partitions{256};
   std::uint16_t budget_partitions{32};
   std::uint16_t quota_partitions{32};
-  // How late a due rule may fire at most; the clock normally sleeps exactly until the next one is due.
-  // Zero turns the background clock off: then only `run_due()` moves time-driven work.
+  // The longest delay of a due rule; the clock normally sleeps exactly until the next one is due. Zero turns
+  // the background clock off: then only `run_due()` applies the rules of time.
   std::chrono::milliseconds clock_interval{750};
-  // The rest is left to other engines on the same store.
+  // Due records outside of this filter are left to other engines on the same store.
   ScannerFilter scanner_filter{};
-  // Rules of time that this engine never applies, by their names: lease_expiry, retention_trimmer, … What
-  // they would do is left to other engines, or is not done.
+  // Rules of time that this engine never applies, by name: lease_expiry, retention_trimmer, … They are left
+  // to other engines on the store.
   std::set<std::string> rules_off{};
   // How long an execution is kept after it has ended, unless its policy says otherwise, and how long events
   // are. Zero: for ever.
   std::chrono::milliseconds retention{86'400'000};
   std::chrono::milliseconds event_retention{604'800'000};
-  // How long an attempt may go on after a report of it has passed a hard limit whose action is `fail`.
+  // How long an attempt may continue after one of its reports has passed a hard limit whose action is `fail`.
   // Zero: until its worker ends it.
   std::chrono::milliseconds budget_grace{0};
-  // How long a lease that has expired or was revoked is not offered to other workers, nor given up if it was
-  // lost too often. A reclaim grant does not wait.
+  // How long an execution with an expired or revoked lease is not offered to other workers, nor failed if it
+  // lost its lease too often. A reclaim grant does not wait.
   std::chrono::milliseconds reclaim_grace{0};
-  // Signs waitpoint tokens, in hex; used when the store has none yet. Empty: one is made, and kept there.
+  // The secret that signs waitpoint tokens, in hex; used when the store has none yet. Empty: the engine makes
+  // one and stores it.
   std::string waitpoint_secret_hex{};
-  // Told, while the engine opens, what somebody should know although nothing failed. Never a secret.
+  // Called while the engine opens, with remarks for an operator although nothing failed. Never a secret.
   std::function<void(const std::string&)> notice{};
-  // Told, after a commit and on its thread, what has a meaning that nobody may have wanted: an unknown action
-  // of a budget, a limit that was passed and only warns, counts that were wrong; and why the store cannot
-  // commit, at most once a minute while the reason stays. Keep it short, never block.
+  // Called after a commit, on its thread, with facts that nobody may have wanted: an unknown action of a
+  // budget, a limit that was passed and only warns, counts that were wrong. Also called with the reason why
+  // the store cannot commit, at most once a minute while the reason stays. Keep it short, never block.
   std::function<void(const std::string&)> warning{};
-  // Told what the clock could not do: which rule failed, on what, and why; of each record at most once a
-  // minute. Keep it short, never block, never stop the engine in it.
+  // Called when a rule of the clock fails, with the rule, the record and the reason; at most once a minute
+  // for each record. Keep it short, never block, never stop the engine in it.
   std::function<void(const std::string&)> failure{};
-  // Told, after each commit and on its thread, which attempts it has ended: keep it short, never block in it.
+  // Called after each commit, on its thread, with the attempts that it has ended. Keep it short, never block
+  // in it.
   std::function<void(std::vector<EndedAttempt>)> attempts_ended{};
-  // Told once, on any thread, when the disk has failed so that nobody knows any more what is on it. From then
-  // on every call is answered with this error: end the process, and start it again when the disk is well. Do
-  // not stop the engine in it.
+  // Called once, on any thread, when the disk has failed and its contents are unknown. From then on every
+  // call is answered with this error: end the process, and start it again when the disk is repaired. Do not
+  // stop the engine in it.
   std::function<void(const Error&)> store_failed{};
   // Replaces the store's time. For tests.
   std::function<std::int64_t()> now_ms{};
@@ -92,7 +94,7 @@ struct EngineOptions {
 class Engine {
  public:
   // `memory:`, `sqlite:PATH` (`?synchronous=normal` trades the last commits at power loss for speed), or
-  // `postgres://user@host/database`, whose schema `migrate` makes (docs/postgres.md has its parameters).
+  // `postgres://user@host/database`, whose schema `migrate` creates (docs/postgres.md has its parameters).
   static Result<Engine> open(const std::string& url, EngineOptions options = {});
 
   Engine(Engine&&) noexcept;
@@ -103,10 +105,9 @@ class Engine {
   template <class Request>
   Result<typename Request::Answer> call(Request request);
 
-  // Calls back exactly once, on a thread of the engine: keep it short, never block in it.
-  // Reads are answered on the calling thread.
-  // Operations on one execution that carry a fence run in the order in which they are posted. Others do so,
-  // too, if they are posted `in_order_with` the same execution, whatever they are about.
+  // Calls back exactly once, on a thread of the engine: keep it short, never block in it. Reads are answered
+  // on the calling thread. Operations on one execution that carry a fence run in the order in which they are
+  // posted. Other operations do, too, if they are posted `in_order_with` the same execution.
   template <class Request>
   void post(Request request, std::function<void(Result<typename Request::Answer>)> answer,
             const std::optional<ExecutionId>& in_order_with = std::nullopt);
@@ -120,20 +121,21 @@ class Engine {
     return future;
   }
 
-  // Applies every rule whose time has come: expired leases, timeouts, deadlines, ended delays.
-  // Returns how many records were looked at. The background clock does this by itself.
+  // Applies every rule whose time has come: expired leases, timeouts, deadlines, ended delays. Returns the
+  // number of records examined. The background clock calls this by itself.
   Result<std::size_t> run_due();
 
-  // Answers those who wait for work and are gone (`ClaimTasks::abandoned`), with none.
+  // Answers the parked claims whose callers are gone (`ClaimTasks::abandoned`) with no tasks.
   void release_abandoned();
 
-  // Answers what is queued, refuses what comes later with `unavailable`. Operations still queued after
-  // `grace` are refused, too; reads go on being answered. May be called again, and from several threads.
+  // Runs and answers the queued operations, and refuses later ones with `unavailable`. Operations still
+  // queued after `grace` are refused, too; reads are still answered. May be called again, and from several
+  // threads.
   void stop(std::chrono::milliseconds grace = std::chrono::seconds(15));
 
   EngineStats stats() const;
 
-  // What a worker may hand on or write down of a task.
+  // The handle of a task, which a worker may pass on or store.
   OpaqueHandle handle_of(const ClaimedTask& task, const std::string& worker_instance_id,
                          std::int64_t lease_ttl_ms) const;
 
@@ -143,7 +145,7 @@ class Engine {
   std::unique_ptr<Impl> impl_;
 };
 
-// Creates or upgrades the schema of a store without starting an engine; says what it did.
+// Creates or upgrades the schema of a store without starting an engine. Returns a list of the applied steps.
 Result<std::string> migrate(const std::string& url, const EngineOptions& options = {});
 // The SQL that `migrate` would run; changes nothing.
 Result<std::string> plan_migration(const std::string& url, const EngineOptions& options = {});

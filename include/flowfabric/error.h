@@ -13,7 +13,7 @@
 
 namespace flowfabric {
 
-// What kind of thing went wrong.
+// The kind of failure.
 enum class ErrorKind {
   not_found,
   validation,
@@ -29,7 +29,7 @@ enum class ErrorKind {
 BOOST_DESCRIBE_ENUM(ErrorKind, not_found, validation, contention, conflict, state, bug, transport,
                     unavailable, resource_exhausted, timeout)
 
-// What a client should do about it: stop, back off and repeat, finish up and stop, log and carry on, alert.
+// The client's reaction: stop, back off and repeat, finish up and stop, log and carry on, alert.
 enum class ErrorClass { terminal, retryable, cooperative, informational, bug };
 BOOST_DESCRIBE_ENUM(ErrorClass, terminal, retryable, cooperative, informational, bug)
 
@@ -45,7 +45,7 @@ enum class ErrorCode {
   worker_not_found,
   operation_not_found,
   edge_not_found,
-  unknown_waitpoint,  // to an operator; a worker's own is `waitpoint_not_found`
+  unknown_waitpoint,  // told to an operator; a worker gets `waitpoint_not_found`
   // validation
   invalid_input,
   capability_mismatch,
@@ -147,7 +147,7 @@ enum class ErrorCode {
   // bugs
   attempt_not_in_created_state,
   invariant_violation,
-  // the world around the engine
+  // the environment of the engine
   hmac_secret_not_initialized,
   invalid_secret,
   transport,
@@ -171,7 +171,7 @@ const ErrorInfo& error_info(ErrorCode code);
 std::string_view error_name(ErrorCode code);
 std::optional<ErrorCode> error_from_name(std::string_view name);
 
-// What `execution_not_active` tells its caller, so that a lost answer can be told from a real refusal.
+// The details of `execution_not_active`, by which a caller can tell a lost answer from a real refusal.
 struct NotActiveDetails {
   LifecyclePhase lifecycle_phase{};
   TerminalOutcome terminal_outcome{};

@@ -1,8 +1,9 @@
-// Events: what has happened, in the order in which it was committed, for those who want to be told.
+// Events: a log of everything that happened, in the order of commits, for subscribers.
 //
-// Nothing is kept for a subscriber: it says how far it has read (its cursor), and is given what comes after,
-// at once or as soon as there is something. So it cannot be skipped, it can go on after a restart, and it
-// slows down nobody. Each event of a family has its cursor; an event may come twice, if a cursor was lost.
+// The engine keeps no state for a subscriber. A subscriber passes its cursor, the place up to which it has
+// read, and gets the following events, at once or as soon as there are any. So it misses nothing, can
+// continue after a restart, and slows down nobody. Each event of a family has its cursor. A subscriber that
+// lost its cursor may see an event twice.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ BOOST_DESCRIBE_ENUM(EventFamily, lease_history, completion, signal_delivery, ope
 enum class TagEventType : std::uint8_t { attached, cleared };
 BOOST_DESCRIBE_ENUM(TagEventType, attached, cleared)
 
-// All that is given must match; what an event does not have matches nothing.
+// Every condition that is given must match. An event without the field does not match.
 struct EventFilter {
   std::optional<std::string> namespace_{};
   std::optional<std::pair<std::string, std::string>> tag{};  // key and value
@@ -48,20 +49,20 @@ struct EventView {
   std::string type;    // acquired, …; the outcome of a completion; the effect of a signal; …
   std::optional<ExecutionId> execution_id;
   std::int64_t at{};
-  std::map<std::string, std::string> fields;  // what else the family says
+  std::map<std::string, std::string> fields;  // further fields of the family
   bool operator==(const EventView&) const = default;
 };
 struct EventBatch {
   std::vector<EventView> events;  // oldest first
-  // To go on with, also if there are none. It has moved then, if many were passed that are not asked for.
+  // The cursor for the next call, also if there are no events. It has then moved past events that the filter
+  // left out.
   std::string cursor;
   bool operator==(const EventBatch&) const = default;
 };
-// What has happened after the cursor. If there is nothing, it waits until there is, or its time is up.
-// A cursor of an older day, whose events are gone, is refused with `stream_disconnected`; the error's detail
-// is the oldest cursor that there is, in base64. One that this store has not given out is `invalid_input`.
-// An event that cannot be read is `corruption`, once those before it were given; the error's detail is the
-// cursor to go on with, after it.
+// Returns the events after the cursor. If there are none, the call waits for one, up to `wait_ms`. An old
+// cursor, whose next events are gone, is refused with `stream_disconnected`; the error's detail is the oldest
+// valid cursor, in base64. A cursor that this store has not given out is `invalid_input`. An event that
+// cannot be read is `corruption`, once those before it were given; the error's detail is the cursor after it.
 struct FollowEvents {
   using Answer = EventBatch;
   EventFamily family{};
@@ -71,10 +72,10 @@ struct FollowEvents {
   std::int64_t wait_ms{0};   // 0–30 000
 };
 
-// The cursor before the first event that is still there.
+// The cursor before the oldest event that is still kept.
 std::string first_cursor();
 std::string cursor_of(std::int64_t event_id);
-// Refuses what is none, or one of another kind of store.
+// Refuses bytes that are not a cursor, or a cursor of another kind of store.
 Result<std::int64_t> parse_cursor(const std::string& bytes);
 
 }  // namespace flowfabric

@@ -1,4 +1,4 @@
-// The whole public surface: what an embedding program includes.
+// The whole public interface: the one header that an embedding program includes.
 #pragma once
 
 #include "flowfabric/backup.h"

@@ -1,9 +1,10 @@
 // Flows: executions that depend on each other.
 //
-// A flow is a container: its members are executions, its edges say who waits for whom, and each member with
-// incoming edges has one join (an edge group) that decides, from how many of its upstreams succeeded, whether
-// it may run. A whole flow is submitted in one call (`SubmitFlow`), or built step by step: create the flow,
-// add members, stage edges, apply them. A flow and all of its members share a partition.
+// A flow is a container. Its members are executions, and its edges say which member waits for which. Each
+// member with incoming edges has one join (an edge group), which counts the upstreams that succeeded and
+// decides whether the member may run. A whole flow is submitted in one call (`SubmitFlow`), or built step by
+// step: create the flow, add members, stage edges, apply them. A flow and all of its members share a
+// partition.
 #pragma once
 
 #include "flowfabric/listing.h"
@@ -16,7 +17,7 @@ namespace flowfabric {
 
 enum class JoinKind : std::uint8_t { all_of, any_of, quorum };
 BOOST_DESCRIBE_ENUM(JoinKind, all_of, any_of, quorum)
-// What becomes of the upstreams that are still running when a join is decided.
+// The fate of the upstreams that are still running when a join is decided.
 enum class OnSatisfied : std::uint8_t { cancel_remaining, let_run };
 BOOST_DESCRIBE_ENUM(OnSatisfied, cancel_remaining, let_run)
 enum class GroupState : std::uint8_t { pending, satisfied, impossible, cancelled };
@@ -24,7 +25,7 @@ BOOST_DESCRIBE_ENUM(GroupState, pending, satisfied, impossible, cancelled)
 
 struct JoinPolicy {
   JoinKind kind{JoinKind::all_of};
-  std::uint32_t k{};                          // of a quorum: how many must succeed
+  std::uint32_t k{};                          // the number that must succeed, for a quorum
   std::optional<OnSatisfied> on_satisfied{};  // required for any_of and quorum
   bool operator==(const JoinPolicy&) const = default;
 };
@@ -33,14 +34,14 @@ Result<void> validate(const JoinPolicy& policy);
 Result<JoinPolicy> parse_join_policy(std::string_view json);
 std::string to_json(const JoinPolicy& policy);
 
-// Why losing siblings were cancelled; such a cancellation does not make the flow fail.
+// Reasons for which losing siblings are cancelled. Such a cancel does not make the flow fail.
 inline constexpr const char* kSiblingQuorumSatisfied = "sibling_quorum_satisfied";
 inline constexpr const char* kSiblingQuorumImpossible = "sibling_quorum_impossible";
 
 // ---- building ---------------------------------------------------------------------------------------------
 
-// What a member's failure does to the rest: its dependents are skipped and other branches go on, or the whole
-// flow is cancelled.
+// The effect of a member's failure: its dependents are skipped and other branches continue, or the whole flow
+// is cancelled.
 enum class FailurePolicy : std::uint8_t { isolate_failures, fail_fast };
 BOOST_DESCRIBE_ENUM(FailurePolicy, isolate_failures, fail_fast)
 
@@ -75,7 +76,7 @@ inline constexpr const char* kSuccessOnly = "success_only";
 
 struct EdgeStaged {
   EdgeId edge_id;
-  std::uint64_t new_graph_revision{};  // the expected one of the next edge
+  std::uint64_t new_graph_revision{};  // to be expected by the next edge
   bool operator==(const EdgeStaged&) const = default;
 };
 // Declares an edge. It has no effect until it is applied.
@@ -95,7 +96,7 @@ struct EdgeApplied {
   std::uint32_t unsatisfied_count{};  // unresolved edges into the downstream
   bool operator==(const EdgeApplied&) const = default;
 };
-// From now on the downstream waits for the upstream.
+// Makes the downstream wait for the upstream.
 struct ApplyEdge {
   using Answer = EdgeApplied;
   FlowId flow_id;
@@ -108,7 +109,7 @@ struct JoinPolicySet {
   bool already_set{false};
   bool operator==(const JoinPolicySet&) const = default;
 };
-// Before the first edge into the downstream is staged. Without it, a join is all_of.
+// Must come before the first edge into the downstream is staged. The default of a join is all_of.
 struct SetJoinPolicy {
   using Answer = JoinPolicySet;
   FlowId flow_id;
@@ -116,7 +117,7 @@ struct SetJoinPolicy {
   JoinPolicy policy;
 };
 
-// Sets the given tags and leaves the others; an absent value removes. Keys are `caller.field`.
+// Sets the given tags and leaves the others; an absent value removes the tag. Keys are `caller.field`.
 struct SetFlowTags {
   using Answer = TagsSet;
   FlowId flow_id;
@@ -127,7 +128,7 @@ struct SetFlowTags {
 
 struct FlowNode {
   std::string name;
-  // Its id and namespace are the flow's to give; an idempotency key has no place here (a `flow_id` does).
+  // The flow gives the id and the namespace. An idempotency key is not allowed here; use a `flow_id`.
   CreateExecution execution;
   JoinPolicy join{};
 };
@@ -145,8 +146,8 @@ struct FlowSubmission {
 inline constexpr std::size_t kMaxFlowNodes = 10'000;
 inline constexpr std::size_t kMaxFlowEdges = 100'000;
 
-// All of it or nothing; no member can be claimed before all are there. With a `flow_id`, repeating the call
-// gives the same answer.
+// Creates the whole flow or nothing. No member can be claimed before all are there. With a `flow_id`, a
+// repeated call gets the same answer.
 struct SubmitFlow {
   using Answer = FlowSubmission;
   std::optional<FlowId> flow_id{};
@@ -162,14 +163,14 @@ struct SubmitFlow {
 
 enum class CancellationPolicy : std::uint8_t {
   cancel_all,               // every member that has not ended
-  cancel_pending,           // those that are not running and not suspended
-  cancel_unscheduled_only,  // those that are not running
+  cancel_pending,           // members that are neither running nor suspended
+  cancel_unscheduled_only,  // members that are not running
   flow_only,                // none
-  let_active_finish         // no new claims; when nothing runs any more, what was left waiting is cancelled
+  let_active_finish         // no new claims; when no member runs any more, the waiting ones are cancelled
 };
 BOOST_DESCRIBE_ENUM(CancellationPolicy, cancel_all, cancel_pending, cancel_unscheduled_only, flow_only,
                     let_active_finish)
-// Also by the name `cancel_flow_only`.
+// Accepts `cancel_flow_only` for `flow_only`, too.
 Result<CancellationPolicy> parse_cancellation_policy(std::string_view text);
 
 enum class CancelOutcome : std::uint8_t { cancelled, scheduled, partially_cancelled };
@@ -178,30 +179,30 @@ BOOST_DESCRIBE_ENUM(CancelOutcome, cancelled, scheduled, partially_cancelled)
 struct FlowCancellation {
   CancelOutcome outcome{};
   CancellationPolicy cancellation_policy{};
-  std::vector<ExecutionId> member_execution_ids;         // all; of a flow that had ended before, up to 1 000
+  std::vector<ExecutionId> member_execution_ids;         // all; up to 1 000 of a flow that had ended before
   std::vector<ExecutionId> failed_member_execution_ids;  // still owed a cancel
-  bool already_terminal{false};                          // it had ended before, and the stored policy stands
+  bool already_terminal{false};  // it had ended before; the stored policy is unchanged
   bool operator==(const FlowCancellation&) const = default;
 };
 // From the answer on, no member that the policy cancels can be claimed. The cancels themselves follow in the
-// background, or while the caller waits; who waits is answered when all of them are done, with
-// let_active_finish thus after what runs has finished.
+// background, or while the caller waits. A caller that waits is answered when all of them are done; with
+// let_active_finish that is after the running members have finished.
 struct CancelFlow {
   using Answer = FlowCancellation;
   FlowId flow_id;
   std::string reason{};
   CancellationPolicy cancellation_policy{CancellationPolicy::cancel_all};
   bool wait{false};
-  std::int64_t wait_ms{30'000};  // how long, at most 300'000; then `timeout`, and the cancels go on
+  std::int64_t wait_ms{30'000};  // up to 300'000; then `timeout`, and the cancels continue
   bool partial_when_late{
-      false};  // in place of `timeout`: `partially_cancelled`, with those still owed a cancel
-  std::int64_t grace_ms{30'000};  // how long the clock leaves the cancels to a caller who waits
+      false};  // answers `partially_cancelled`, with the members still owed a cancel, instead of `timeout`
+  std::int64_t grace_ms{30'000};  // how long the clock leaves the cancels to a waiting caller
 };
 
 struct CancelAcknowledged {
   bool operator==(const CancelAcknowledged&) const = default;
 };
-// Somebody else has taken care of this member of a cancelled flow.
+// Confirms that this member of a cancelled flow needs no cancel any more.
 struct AckCancelMember {
   using Answer = CancelAcknowledged;
   FlowId flow_id;
@@ -213,8 +214,8 @@ struct AckCancelMember {
 struct WaitingForChildren {
   bool operator==(const WaitingForChildren&) const = default;
 };
-// A running execution gives its lease back until its own upstreams have ended: those it has added to its flow
-// while running. The same attempt goes on then; at once, if there are none.
+// A running execution gives its lease back until its own upstreams have ended, which it has added to its flow
+// while running. Then the same attempt continues; at once, if there are none.
 struct WaitForChildren {
   using Answer = WaitingForChildren;
   ExecutionId execution_id;
@@ -237,7 +238,7 @@ struct EvaluateFlowEligibility {
   using Answer = FlowEligibility;
   ExecutionId execution_id;
 };
-// For an execution that is blocked by dependencies of which none is left.
+// Unblocks an execution that is blocked by dependencies although none is left.
 struct PromoteBlocked {
   using Answer = EligibilityChange;
   ExecutionId execution_id;
@@ -291,7 +292,7 @@ struct DescribeFlow {
 
 enum class EdgeState : std::uint8_t { pending, applied };
 BOOST_DESCRIBE_ENUM(EdgeState, pending, applied)
-// Of an applied edge: whether its upstream has ended, and how.
+// The state of an applied edge: whether its upstream has ended, and how.
 enum class DependencyState : std::uint8_t { unsatisfied, satisfied, impossible };
 BOOST_DESCRIBE_ENUM(DependencyState, unsatisfied, satisfied, impossible)
 
@@ -316,7 +317,7 @@ struct DescribeEdge {
   FlowId flow_id;
   EdgeId edge_id;
 };
-// Of one member, by edge id; none for an execution without a flow.
+// The edges of one member, by edge id; none for an execution without a flow.
 struct ListEdges {
   using Answer = std::vector<EdgeSnapshot>;
   enum class Direction : std::uint8_t { outgoing, incoming };
@@ -362,7 +363,7 @@ struct ListFlows {
   std::string cursor{};
 };
 
-// What a drawing needs.
+// Nodes, edges and joins, as a drawing needs them.
 struct FlowGraph {
   struct Node {
     ExecutionId execution_id;

@@ -1,4 +1,5 @@
-// Taking one named execution: a grant reserves it for a worker for a short while, a second call takes it.
+// Claiming one particular execution: a grant reserves it for a worker for a short while, a second call takes
+// it.
 //
 // Workers that take whatever comes next use ClaimTasks and never see a grant. Grants are for schedulers that
 // choose first and hand over later, and for operators.
@@ -8,12 +9,12 @@
 
 namespace flowfabric {
 
-// What the grant will be used for; it follows from the state of the execution.
+// The use of the grant, which follows from the state of the execution.
 enum class GrantKind : std::uint8_t { claim, resume, reclaim };
 BOOST_DESCRIBE_ENUM(GrantKind, claim, resume, reclaim)
 
-// At most one is alive per execution. While it is, nobody else is offered the execution; when it runs out
-// unused, everybody is again. Used once, by any instance of the worker it was issued to.
+// An execution has at most one live grant, and is offered to nobody else meanwhile. When the grant runs out
+// unused, the execution is offered to all again. Any instance of the worker may use the grant, once.
 struct ClaimGrant {
   ExecutionId execution_id;
   GrantKind kind{};
@@ -24,7 +25,7 @@ struct ClaimGrant {
   bool operator==(const ClaimGrant&) const = default;
 };
 
-// Who the grant is for, and what is kept beside it for an audit.
+// The worker that the grant is for, and data that is stored beside it for audits.
 struct GrantTerms {
   std::string worker_id{};
   std::string worker_instance_id{};  // = worker_id when empty
@@ -35,8 +36,8 @@ struct GrantTerms {
   std::string admission_summary{};
 };
 
-// Reserves an execution that waits for a worker. A worker without the needed capabilities is refused with
-// `capability_mismatch` and the missing ones.
+// Reserves an execution that waits for a worker. A worker that lacks required capabilities is refused with
+// `capability_mismatch`, which names them.
 struct IssueClaimGrant {
   using Answer = ClaimGrant;
   ExecutionId execution_id;
@@ -44,7 +45,7 @@ struct IssueClaimGrant {
   GrantTerms terms;
 };
 
-// Reserves the best execution of the lane for this worker; absent: there is no work.
+// Reserves the best execution of the lane for this worker. The answer is absent if there is no work.
 struct ClaimForWorker {
   using Answer = std::optional<ClaimGrant>;
   std::string lane_id{"default"};
@@ -52,17 +53,17 @@ struct ClaimForWorker {
   GrantTerms terms;
 };
 
-// How a granted execution is taken.
+// The terms on which a granted execution is taken.
 struct GrantUse {
   std::string worker_id{};
   std::string worker_instance_id{};       // = worker_id when empty
-  std::string grant_key{};                // empty: whatever grant this worker holds
+  std::string grant_key{};                // empty: the grant that this worker holds
   std::optional<LeaseId> lease_id{};      // minted when absent
   std::int64_t lease_ttl_ms{30'000};      // 1 000–3 600 000
   std::optional<AttemptId> attempt_id{};  // of a new attempt; minted when absent
 };
 
-// Fresh work: a new attempt. Work that was interrupted answers `use_claim_resumed_execution`.
+// Takes fresh work: a new attempt begins. Interrupted work is refused with `use_claim_resumed_execution`.
 struct ClaimExecution {
   using Answer = ClaimedTask;
   ExecutionId execution_id;
@@ -70,14 +71,14 @@ struct ClaimExecution {
   std::optional<std::uint32_t> expected_attempt_index{};
 };
 
-// Work that was paused: the same attempt goes on.
+// Takes paused work: the same attempt continues.
 struct ClaimResumedExecution {
   using Answer = ClaimedTask;
   ExecutionId execution_id;
   GrantUse use;
 };
 
-// Whatever the grant is for: fresh, resumed or reclaimed.
+// Takes the execution of any grant: fresh, resumed or reclaimed.
 struct ClaimGranted {
   using Answer = ClaimedTask;
   ExecutionId execution_id;
@@ -110,19 +111,19 @@ struct ReclaimAnswer {
   bool operator==(const ReclaimAnswer&) const = default;
 };
 
-// Reserves an execution whose lease was lost. Its last reclaim used up: it fails for good.
+// Reserves an execution whose lease was lost. An execution that has used up its reclaims fails for good.
 struct IssueReclaimGrant {
   using Answer = ReclaimAnswer;
   ExecutionId execution_id;
   GrantTerms terms;
 };
 
-// Takes it: the interrupted attempt ends, a new one begins.
+// Takes an execution with a lost lease: the interrupted attempt ends, and a new one begins.
 struct ReclaimExecution {
   using Answer = ReclaimAnswer;
   ExecutionId execution_id;
   GrantUse use;
-  std::optional<std::uint32_t> max_reclaim_count{};  // counts when the policy gives none
+  std::optional<std::uint32_t> max_reclaim_count{};  // applies when the policy gives none
 };
 
 }  // namespace flowfabric

@@ -1,7 +1,7 @@
-// A handle: what a worker keeps of one attempt, as bytes that it can hand on or write down.
+// A handle: the ids and the lease of one attempt, as bytes that a worker can pass on or store.
 //
-// The layout is the specification's (01 §6), little-endian, a text being its length in four bytes and then
-// its UTF-8:
+// The layout is the specification's (01 §6), little-endian. A text is its length in four bytes, then its
+// UTF-8:
 //
 //   0x02, version 0x01, backend, execution id, attempt index (4), attempt id, lease id, lease epoch (8),
 //   lease ttl in ms (8), lane, worker instance
@@ -19,15 +19,15 @@
 
 namespace flowfabric {
 
-// Which store the lease lives in. Its byte is the place in this list, counted from one.
+// The store that holds the lease. The byte is the place in this list, counted from one.
 enum class HandleBackend : std::uint8_t { valkey, postgres, sqlite, memory };
 BOOST_DESCRIBE_ENUM(HandleBackend, valkey, postgres, sqlite, memory)
 
-// How the attempt came to its worker; `suspended` holds no lease.
+// How the worker got the attempt; `suspended` holds no lease.
 enum class HandleKind : std::uint8_t { fresh, resumed, suspended, reclaimed };
 BOOST_DESCRIBE_ENUM(HandleKind, fresh, resumed, suspended, reclaimed)
 
-// As it is handed on: `opaque` are the bytes, which know nothing of the kind.
+// The form that is passed on: `opaque` holds the bytes, which do not contain the kind.
 struct OpaqueHandle {
   HandleBackend backend{};
   HandleKind kind{};

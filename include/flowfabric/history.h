@@ -1,4 +1,4 @@
-// What happened to one execution, in order: for people who ask how it got where it is.
+// The history of one execution, in order, for people who ask how it reached its state.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,9 @@ struct HistoryEntry {
   std::map<std::string, std::string> fields;
   bool operator==(const HistoryEntry&) const = default;
 };
-// Oldest first; of signals, suspensions and other pauses the latest 1 000 each. Of pauses longer ago than
-// events are kept, only suspensions, the last resumption of each attempt and a pause that still goes on.
+// Oldest first; of signals, suspensions and other pauses the latest 1 000 each. Pauses from before the
+// retention of events are limited to suspensions, the last resumption of each attempt, and a pause that still
+// lasts.
 struct ReadHistory {
   using Answer = std::vector<HistoryEntry>;
   ExecutionId execution_id;

@@ -32,8 +32,8 @@ using SuspensionId = TypedId<struct SuspensionTag>;
 using EdgeId = TypedId<struct EdgeTag>;
 using OperationId = TypedId<struct OperationTag>;  // of a bulk operation
 
-// `{fp:N}:<uuid>`. N names the partition that holds everything of the execution; it is read from the id
-// and never recomputed.
+// `{fp:N}:<uuid>`. N is the partition that holds all records of the execution; it is read from the id and
+// never recomputed.
 struct ExecutionId {
   std::uint16_t partition{};
   Uuid uuid;

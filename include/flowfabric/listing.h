@@ -1,7 +1,7 @@
 // Listings: pages of executions, lanes and workers. Every listing walks an index, in the order of the index.
 //
-// A page goes on at its `next_cursor`, which is absent after the last one. A page may hold fewer than `limit`
-// entries although more follow: a listing looks at a bounded number of candidates per call.
+// The next page begins at `next_cursor`, which is absent on the last page. A page may hold fewer than `limit`
+// entries although more follow, because a listing looks at a bounded number of candidates per call.
 #pragma once
 
 #include <utility>
@@ -10,7 +10,7 @@
 
 namespace flowfabric {
 
-// Everything that is given must match.
+// Every condition that is given must match.
 struct ExecutionFilter {
   std::optional<std::string> lane_id{};
   std::vector<PublicState> states{};  // any of them; empty: all
@@ -23,8 +23,8 @@ struct ExecutionFilter {
   bool operator==(const ExecutionFilter&) const = default;
 };
 
-// Reads a filter from the words of a query: `lane`, `state` (repeatable), `namespace`, `kind`, `flow`,
-// `tag` (`key=value`, repeatable), `created_after`, `created_before`. What is unknown is named in the error.
+// Reads a filter from the words of a query: `lane`, `state` (repeatable), `namespace`, `kind`, `flow`, `tag`
+// (`key=value`, repeatable), `created_after`, `created_before`. The error names an unknown word.
 Result<ExecutionFilter> parse_filter(const std::vector<std::pair<std::string, std::string>>& words);
 
 struct ExecutionSummary {
@@ -86,7 +86,7 @@ struct ExpiredLeasePage {
   std::optional<std::string> next_cursor;
   bool operator==(const ExpiredLeasePage&) const = default;
 };
-// Leases that ran out and were not taken over yet, by (expiry, execution id).
+// Leases that have run out and that no worker has taken over yet, by (expiry, execution id).
 struct ListExpiredLeases {
   using Answer = ExpiredLeasePage;
   std::optional<std::int64_t> as_of{};  // the store's time when absent or later

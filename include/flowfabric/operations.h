@@ -1,4 +1,4 @@
-// Everything the engine can be asked to do: one struct per operation, each naming its answer.
+// The engine's operations: one struct per request, each naming its answer.
 //
 //   auto created = engine.call(CreateExecution{.execution_kind = "resize", .input = "{…}"});
 //
@@ -22,7 +22,8 @@
 namespace flowfabric {
 
 using Tags = std::map<std::string, std::string>;
-// Of an execution, and of a flow. Every event of an execution carries its tags, so they are kept small.
+// Limits of the tags of an execution or a flow. Every event of an execution carries its tags, so they are
+// kept small.
 inline constexpr std::size_t kMaxTags = 64;
 inline constexpr std::size_t kMaxTagKeyBytes = 256;
 inline constexpr std::size_t kMaxTagValueBytes = 1024;
@@ -35,7 +36,7 @@ inline constexpr std::size_t kMaxCreates = 1000;
 
 struct Creation {
   ExecutionId execution_id;
-  bool duplicate{false};  // the id, or a live idempotency key, was there before; nothing was written
+  bool duplicate{false};  // the id, or a live idempotency key, is in use already; nothing was written
   std::optional<PublicState> public_state;  // absent for a duplicate that is no longer stored
   bool operator==(const Creation&) const = default;
 };
@@ -55,7 +56,7 @@ struct CreateExecution {
   ExecutionPolicy policy{};
   std::optional<std::int64_t> delay_until{};
   std::optional<std::int64_t> execution_deadline_at{};
-  std::string trace_context{};  // a W3C `traceparent`, handed on to whoever works on it; up to 256 bytes
+  std::string trace_context{};  // a W3C `traceparent`, passed on to the worker; up to 256 bytes
 };
 
 // ---- working -------------------------------------------------------------------------------------------
@@ -68,7 +69,7 @@ struct LeaseFence {
   bool operator==(const LeaseFence&) const = default;
 };
 
-// Who asks. Only this one may end another's lease without a fence.
+// The source of an operator's call, the only one that may end another's lease without a fence.
 inline constexpr const char* kOperatorOverride = "operator_override";
 inline constexpr const char* kLeaseHolder = "lease_holder";
 
@@ -83,7 +84,7 @@ struct Fallback {
   bool operator==(const Fallback&) const = default;
 };
 
-// What the resumed worker gets to see of a signal.
+// A signal as a resumed worker sees it.
 struct ResumeSignal {
   SignalId signal_id;
   std::string signal_name;
@@ -116,15 +117,16 @@ struct ClaimedTask {
   std::int32_t priority{};
   std::optional<std::int64_t> deadline_at;
   std::optional<std::int64_t> attempt_timeout_at;
-  // What let a suspended attempt go on, in the order of acceptance.
+  // The signals that resumed a suspended attempt, in the order of acceptance.
   std::vector<ResumeSignal> resume_signals;
-  std::optional<Fallback> fallback;  // which alternative of the policy to use; absent: the work as submitted
+  std::optional<Fallback> fallback;  // the tier of the policy to use; absent: the work as submitted
   std::string trace_context;
   bool operator==(const ClaimedTask&) const = default;
 };
 
-// Takes up to `max_tasks` of what is offered on the lanes: highest priority first, then oldest; work whose
-// lease was lost comes after the rest of its priority. Waits up to `wait_ms` for the first one.
+// Takes up to `max_tasks` executions that are offered on the lanes: highest priority first, then oldest.
+// Executions with a lost lease come after the others of their priority. Waits up to `wait_ms` for the first
+// one.
 struct ClaimTasks {
   using Answer = std::vector<ClaimedTask>;
   std::string worker_id{};
@@ -135,7 +137,7 @@ struct ClaimTasks {
   std::uint32_t max_tasks{1};         // 1–256
   std::int64_t lease_ttl_ms{30'000};  // 1 000–3 600 000
   std::int64_t wait_ms{0};            // 0–30 000
-  // Set to true by a caller who is gone: then nothing is taken for it any more.
+  // Becomes true when the caller is gone. The claim then takes nothing any more.
   std::shared_ptr<const std::atomic<bool>> abandoned{};
 };
 
@@ -149,7 +151,7 @@ struct RenewLease {
   ExecutionId execution_id;
   LeaseFence fence;
   std::optional<std::uint32_t> attempt_index{};  // checked when given
-  std::optional<std::int64_t> lease_ttl_ms{};    // as long as it was given for the last time, when absent
+  std::optional<std::int64_t> lease_ttl_ms{};    // absent: the same as last time
 };
 
 struct ProgressUpdated {
@@ -193,14 +195,14 @@ struct Delayed {
   std::int64_t delay_until{};
   bool operator==(const Delayed&) const = default;
 };
-// Gives the lease back; the same attempt goes on after the delay.
+// Gives the lease back; the same attempt continues after the delay.
 struct DelayExecution {
   using Answer = Delayed;
   ExecutionId execution_id;
   LeaseFence fence{};
   std::int64_t delay_until{};
   std::string source{kLeaseHolder};
-  std::optional<std::int64_t> delay_ms{};  // in place of `delay_until`: from the store's now
+  std::optional<std::int64_t> delay_ms{};  // instead of `delay_until`: from the store's time on
 };
 
 // ---- stopping ------------------------------------------------------------------------------------------
@@ -211,8 +213,8 @@ struct Cancelled {
   bool operator==(const Cancelled&) const = default;
 };
 // `operator_override`, `flow_cascade` and `system_timeout` cancel whatever the state; any other source must
-// present the fence of a running execution. A fence that is given must be that of the lease in force,
-// whatever the source; the holder of the last lease gets the answer of its cancel again.
+// present the fence of a running execution. A fence that is given must match the current lease, whatever the
+// source. The holder of the last lease gets the answer of its cancel again.
 struct CancelExecution {
   using Answer = Cancelled;
   ExecutionId execution_id;
@@ -251,7 +253,7 @@ struct ExecutionSnapshot {
   std::uint32_t lease_reclaim_count{};
   std::int64_t lease_epoch{};
   std::optional<LeaseSnapshot> lease;
-  std::optional<WaitpointId> current_waitpoint;  // while suspended: the first of those it waits on
+  std::optional<WaitpointId> current_waitpoint;  // while suspended: the first of its waitpoints
   std::int64_t created_at{};
   std::optional<std::int64_t> started_at;
   std::optional<std::int64_t> completed_at;
@@ -260,17 +262,18 @@ struct ExecutionSnapshot {
   std::int64_t last_transition_at{};
   std::int64_t last_mutation_at{};
   std::string failure_reason;
-  std::string last_failure_message;  // of a timeout, also when it is tried again
+  std::string last_failure_message;  // of a timeout, also when a retry follows
   std::string cancellation_reason;
   std::string cancelled_by;
   std::optional<std::int32_t> progress_percent;
   std::string progress_message;
   std::string trace_context;
   Tags tags;
-  // Its own limits, beside those of its flow, lane and namespace.
+  // The execution's own limits, beside those of its flow, lane and namespace.
   std::vector<BudgetId> budget_ids;
   std::optional<QuotaPolicyId> quota_policy_id;
-  std::optional<std::int64_t> last_capability_mismatch_at;     // a grant was refused for want of a capability
+  std::optional<std::int64_t>
+      last_capability_mismatch_at;  // a grant was refused because a capability is missing
   std::optional<std::int64_t> last_hmac_validation_failed_at;  // a wrong token was refused; to the minute
   bool operator==(const ExecutionSnapshot&) const = default;
 };
@@ -284,7 +287,7 @@ struct ReadState {
   ExecutionId execution_id;
 };
 
-// What a worker needs to know of the work itself.
+// The work itself, as a worker needs it.
 struct ExecutionContext {
   std::string execution_kind;
   std::string input;
@@ -309,14 +312,14 @@ struct ReadResult {
 };
 
 struct ExecutionEnd {
-  bool ended{false};  // false: the time is up
+  bool ended{false};  // false: the wait timed out
   ExecutionId execution_id;
   PublicState public_state{};
   std::string result;
-  std::string failure_reason;  // or why it was cancelled
+  std::string failure_reason;  // or the reason of the cancel
   bool operator==(const ExecutionEnd&) const = default;
 };
-// Waits until it has ended.
+// Waits until the execution has ended.
 struct AwaitExecution {
   using Answer = ExecutionEnd;
   ExecutionId execution_id;
@@ -334,7 +337,7 @@ struct AttemptSnapshot {
   std::int64_t started_at{};
   std::optional<std::int64_t> ended_at;
   std::optional<std::uint32_t> previous_attempt_index;
-  std::string reason;        // why it was made: of the retry, replay or reclaim
+  std::string reason;        // of the retry, replay or reclaim that started it
   std::string requested_by;  // of a replay
   std::optional<std::uint32_t> fallback_tier;
   std::string failure_reason;
@@ -348,7 +351,8 @@ struct ListAttempts {
   ExecutionId execution_id;
 };
 
-// How many executions of each public state a lane holds, kept by deltas: no table is counted.
+// The number of executions of a lane in each public state. The counts are maintained by deltas: no table is
+// counted.
 struct CountLane {
   using Answer = std::map<PublicState, std::int64_t>;
   std::string lane_id{"default"};

@@ -1,4 +1,4 @@
-// What operators and schedulers do to one execution, or to many at once.
+// Calls of operators and schedulers, on one execution or on many at once.
 #pragma once
 
 #include "flowfabric/listing.h"
@@ -13,7 +13,7 @@ struct EligibilityChange {
   bool operator==(const EligibilityChange&) const = default;
 };
 
-// Takes a runnable execution out of the line for one of the reasons waiting_for_budget, waiting_for_quota,
+// Takes a runnable execution out of the queue for one of the reasons waiting_for_budget, waiting_for_quota,
 // waiting_for_capable_worker, paused_by_operator and paused_by_policy.
 struct BlockExecution {
   using Answer = EligibilityChange;
@@ -22,14 +22,15 @@ struct BlockExecution {
   std::string detail{};
 };
 
-// Puts it back, if it is still blocked for the expected reason. A delay that has not ended yet goes on.
+// Puts the execution back, if it is still blocked for the expected reason. A delay that has not ended yet
+// continues.
 struct UnblockExecution {
   using Answer = EligibilityChange;
   ExecutionId execution_id;
   BlockingReason expected_reason{};
 };
 
-// The same by hand: held until it is released.
+// Blocks an execution by hand, until it is released.
 struct HoldExecution {
   using Answer = EligibilityChange;
   ExecutionId execution_id;
@@ -52,7 +53,7 @@ BOOST_DESCRIBE_ENUM(NotRevoked, no_active_lease, already_revoked, already_expire
                     different_worker_instance_id)
 
 struct Revocation {
-  std::optional<NotRevoked> already_satisfied;  // set: there was nothing to revoke
+  std::optional<NotRevoked> already_satisfied;  // present: there was nothing to revoke
   LeaseId lease_id;
   std::int64_t lease_epoch{};
   bool operator==(const Revocation&) const = default;
@@ -62,7 +63,7 @@ struct RevokeLease {
   using Answer = Revocation;
   ExecutionId execution_id;
   std::optional<LeaseId> expected_lease_id{};
-  std::string worker_instance_id{};  // empty: whoever holds it
+  std::string worker_instance_id{};  // empty: any holder
   std::string reason{"operator_revoke"};
 };
 
@@ -70,7 +71,7 @@ struct PriorityChanged {
   ExecutionId execution_id;
   bool operator==(const PriorityChanged&) const = default;
 };
-// Of an execution that waits for a worker; clamped to 0…9000. Its age stays.
+// Changes the priority of an execution that waits for a worker; clamped to 0…9000. Its age is unchanged.
 struct ChangePriority {
   using Answer = PriorityChanged;
   ExecutionId execution_id;
@@ -81,7 +82,7 @@ struct Replayed {
   PublicState public_state{};
   bool operator==(const Replayed&) const = default;
 };
-// Runs an execution that has ended once more, as a new attempt.
+// Runs an ended execution once more, as a new attempt.
 struct ReplayExecution {
   using Answer = Replayed;
   ExecutionId execution_id;
@@ -90,11 +91,11 @@ struct ReplayExecution {
 };
 
 struct TagsSet {
-  std::uint32_t count{};  // how many were given
-  Tags tags;              // all there are now
+  std::uint32_t count{};  // tags in the request
+  Tags tags;              // all tags of the execution now
   bool operator==(const TagsSet&) const = default;
 };
-// Sets the given tags and leaves the others; an absent value removes. Keys are `caller.field`.
+// Sets the given tags and leaves the others; an absent value removes the tag. Keys are `caller.field`.
 struct SetTags {
   using Answer = TagsSet;
   ExecutionId execution_id;
@@ -103,7 +104,7 @@ struct SetTags {
 
 // ---- many at once -----------------------------------------------------------------------------------------
 
-// Each with its own answer, in the same order; up to 1 000.
+// Up to 1 000 executions, each with its own answer, in the same order.
 struct CreateExecutions {
   using Answer = std::vector<Result<Creation>>;
   std::vector<CreateExecution> executions;
@@ -122,17 +123,17 @@ struct BulkOperation {
   std::uint64_t matched{};  // so far
   std::uint64_t done{};
   std::uint64_t failed{};
-  std::string last_error;  // of the last one that failed
+  std::string last_error;  // of the last failure
   std::int64_t created_at{};
   std::optional<std::int64_t> ended_at;
   bool operator==(const BulkOperation&) const = default;
 };
 
-// Does the same to every execution that the filter matches, in the background and across restarts: those that
-// exist when it starts, and for a replay those that have ended by then.
+// Applies one action to every execution that the filter matches, in the background and across restarts: to
+// those that exist when it starts and, for a replay, to those that have ended by then.
 struct StartBulkOperation {
   using Answer = BulkOperation;
-  std::optional<OperationId> operation_id{};  // given again: the one that was started
+  std::optional<OperationId> operation_id{};  // a repeated id names the operation that was started before
   BulkAction action{};
   ExecutionFilter filter;  // not empty
   std::string reason{};
@@ -144,7 +145,7 @@ struct ReadBulkOperation {
   using Answer = BulkOperation;
   OperationId operation_id;
 };
-// What was done stays done.
+// Stops the operation. Changes that it has made remain.
 struct CancelBulkOperation {
   using Answer = BulkOperation;
   OperationId operation_id;

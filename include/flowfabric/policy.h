@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kDefaultMaxSignals = 10'000;
 inline constexpr std::int64_t kDefaultDedupWindowMs = 86'400'000;
 inline constexpr std::size_t kMaxCapabilityTokens = 256;
 inline constexpr std::size_t kMaxCapabilityBytes = 4096;
-inline constexpr std::size_t kMaxPolicyEntries = 64;  // of each list in a policy but the capabilities
+inline constexpr std::size_t kMaxPolicyEntries = 64;  // of each list in a policy except the capabilities
 
 struct FixedBackoff {
   std::uint64_t delay_ms{1000};
@@ -103,7 +103,8 @@ struct ExecutionPolicy {
   std::uint32_t reclaim_cap() const;
 };
 
-// Refuses what the types alone cannot: bad capability tokens, a multiplier that is no number, unknown words.
+// Refuses errors that the types alone allow: bad capability tokens, a multiplier that is not a number,
+// unknown words.
 Result<void> validate(const ExecutionPolicy& policy);
 
 }  // namespace flowfabric

@@ -1,5 +1,5 @@
-// Quota policies: how often, and how many at once, a scope may start work. Checked when work is handed out;
-// what is refused waits, and nothing is ever stopped by one.
+// Quota policies: how often a scope may start work, and how many executions it may run at once. They are
+// checked when work is handed out. Refused work waits; a quota policy never stops running work.
 #pragma once
 
 #include "flowfabric/budgets.h"
@@ -10,7 +10,7 @@ inline constexpr std::uint64_t kDefaultWindowSeconds = 60;
 
 struct QuotaCreation {
   QuotaPolicyId quota_policy_id;
-  bool created{false};  // false: it was there, and has not been changed
+  bool created{false};  // false: it exists already and is unchanged
   bool operator==(const QuotaCreation&) const = default;
 };
 struct CreateQuotaPolicy {
@@ -19,7 +19,7 @@ struct CreateQuotaPolicy {
   std::uint64_t window_seconds{kDefaultWindowSeconds};  // 0: the default
   std::uint64_t max_requests_per_window{0};             // 0: any number
   std::uint64_t max_concurrent{0};                      // 0: any number
-  std::uint64_t jitter_ms{0};                           // added at random to how long a refused one waits
+  std::uint64_t jitter_ms{0};                           // random addition to the wait of a refused execution
 };
 
 struct QuotaStatus {
@@ -42,7 +42,7 @@ struct QuotaPage {
   std::optional<QuotaPolicyId> next_cursor;
   bool operator==(const QuotaPage&) const = default;
 };
-// In an order of the store's own.
+// In the store's own order.
 struct ListQuotaPolicies {
   using Answer = QuotaPage;
   std::optional<QuotaPolicyId> cursor{};
@@ -51,7 +51,7 @@ struct ListQuotaPolicies {
 struct QuotaPolicyDeleted {
   bool operator==(const QuotaPolicyDeleted&) const = default;
 };
-// What it holds back is let go. Its id may be used again when nothing that it has let through is left.
+// Executions that it holds back are released. Its id may be used again when none of its admissions is left.
 struct DeleteQuotaPolicy {
   using Answer = QuotaPolicyDeleted;
   QuotaPolicyId quota_policy_id;
@@ -69,7 +69,7 @@ struct Admission {
   std::uint64_t retry_after_ms{};  // of a rate that was exceeded
   bool operator==(const Admission&) const = default;
 };
-// What every claim does for the policies of its candidate: checks, and records what it has let through.
+// Checks and records an admission, as every claim does for the policies of its candidate.
 struct CheckAdmission {
   using Answer = Admission;
   QuotaPolicyId quota_policy_id;
@@ -78,7 +78,7 @@ struct CheckAdmission {
 struct AdmissionReleased {
   bool operator==(const AdmissionReleased&) const = default;
 };
-// No work was handed out after all: the slot is free again, and the rate does not count it.
+// Takes an admission back because no work was handed out: frees the slot, and removes it from the rate.
 struct ReleaseAdmission {
   using Answer = AdmissionReleased;
   QuotaPolicyId quota_policy_id;

@@ -1,4 +1,4 @@
-// Lanes and workers: who offers work, and who does it.
+// Lanes and workers: where work is offered, and who does it.
 #pragma once
 
 #include "flowfabric/operations.h"
@@ -7,7 +7,8 @@ namespace flowfabric {
 
 // ---- lanes ------------------------------------------------------------------------------------------------
 
-// Paused: accepts work, hands out none. Draining: refuses new work, hands out the old. Disabled: neither.
+// A paused lane accepts work and hands out none. A draining lane refuses new work and hands out the old. A
+// disabled lane does neither.
 enum class LaneState : std::uint8_t { active, paused, draining, disabled };
 BOOST_DESCRIBE_ENUM(LaneState, active, paused, draining, disabled)
 
@@ -16,7 +17,7 @@ struct LaneStatus {
   LaneState state{};
   bool operator==(const LaneStatus&) const = default;
 };
-// A lane is also registered by the first execution that names it.
+// The first execution that names a lane registers it, too.
 struct RegisterLane {
   using Answer = LaneStatus;
   std::string lane_id{};
@@ -34,14 +35,14 @@ struct LaneFairness {
   std::uint32_t max_concurrent_per_key{};
   bool operator==(const LaneFairness&) const = default;
 };
-// Which executions of a lane share it fairly: those of one namespace with those of another (`namespace`), or
-// of one value of a tag with those of another (`tag:<key>`). Within a priority, keys with waiting work take
-// turns, however much each has. Empty: first come, first served. Counts for what is created from now on.
+// The key by which executions share a lane fairly: their namespace (`namespace`), or the value of a tag
+// (`tag:<key>`). Within a priority, keys with waiting work take turns, however much each has. Empty: first
+// come, first served. Applies to executions that are created from now on.
 struct SetLaneFairness {
   using Answer = LaneFairness;
   std::string lane_id{};
   std::string fair_by{};
-  std::uint64_t max_concurrent_per_key{0};  // how many of one key may run at once; 0: any number
+  std::uint64_t max_concurrent_per_key{0};  // executions of one key that may run at once; 0: any number
 };
 
 struct LaneView {
@@ -70,11 +71,11 @@ struct ListLanes {
 // ---- workers ----------------------------------------------------------------------------------------------
 
 struct WorkerRegistration {
-  bool refreshed{false};  // it was alive before
+  bool refreshed{false};  // it was registered and alive before
   std::int64_t expires_at{};
   bool operator==(const WorkerRegistration&) const = default;
 };
-// A worker instance says that it is there and what it serves; unique within its namespace.
+// Registers a worker instance with the lanes and capabilities it serves; unique within its namespace.
 struct RegisterWorker {
   using Answer = WorkerRegistration;
   std::string worker_id{};
@@ -89,7 +90,7 @@ struct Heartbeat {
   std::int64_t expires_at{};
   bool operator==(const Heartbeat&) const = default;
 };
-// `worker_not_found` when it is not registered, or no longer: then it has to register again.
+// Refused with `worker_not_found` if the instance is not, or no longer, registered: it must register again.
 struct HeartbeatWorker {
   using Answer = Heartbeat;
   std::string worker_instance_id{};
@@ -100,8 +101,9 @@ struct MarkedDead {
   bool was_registered{false};
   bool operator==(const MarkedDead&) const = default;
 };
-// Takes it out of the registry, and offers what it runs to others at once (of very much, the first part; the
-// rest within moments). It is told so, as `lease_expired`, when it calls again.
+// Takes the instance out of the registry and offers its executions to other workers at once (if there are
+// very many, the first part at once and the rest within moments). When the instance calls again, it is
+// refused with `lease_expired`.
 struct MarkWorkerDead {
   using Answer = MarkedDead;
   std::string worker_instance_id{};
@@ -118,8 +120,8 @@ struct WorkerView {
   std::int64_t last_heartbeat_at{};
   std::int64_t liveness_ttl_ms{};
   std::int64_t registered_at{};
-  // How many executions it runs now. A worker without a namespace runs those of all namespaces in which no
-  // instance of its name is registered.
+  // The number of executions it runs now. A worker without a namespace is counted for all namespaces in which
+  // no instance of its name is registered.
   std::uint64_t leases{};
   bool operator==(const WorkerView&) const = default;
 };
@@ -128,7 +130,7 @@ struct WorkerPage {
   std::optional<std::string> next_cursor;
   bool operator==(const WorkerPage&) const = default;
 };
-// Those that are alive, by (namespace, instance id).
+// Live workers, by (namespace, instance id).
 struct ListWorkers {
   using Answer = WorkerPage;
   std::optional<std::string> namespace_{};  // absent: all

@@ -1,11 +1,11 @@
-// What a suspended execution waits for: a tree over the signals that arrive at its waitpoints.
+// The condition on which a suspended execution resumes: a tree over the signals that arrive at its
+// waitpoints.
 //
 //   ResumeCondition{SingleSignal{"approval", SignalMatcher{"approved"}}}
 //   ResumeCondition{AllOf{{ResumeCondition{SingleSignal{"a"}}, ResumeCondition{SingleSignal{"b"}}}}}
 //   ResumeCondition{CountOf{.n = 2, .count_kind = CountKind::distinct_sources, .waitpoints = {"review"}}}
 //
-// "Any of" is a count of one. An empty key is that of the suspension's first waitpoint, whatever it is
-// called.
+// "Any of" is a count of one. An empty key means the suspension's first waitpoint, whatever its key.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -34,7 +34,7 @@ struct SingleSignal {
   SignalMatcher matcher{};
   bool operator==(const SingleSignal&) const = default;
 };
-// Never met by a signal.
+// No signal meets this condition; only an operator resumes.
 struct OperatorOnly {
   bool operator==(const OperatorOnly&) const = default;
 };
@@ -45,7 +45,7 @@ struct AllOf {
   std::vector<ResumeCondition> members;
   bool operator==(const AllOf&) const = default;
 };
-// At least `n` different ones among the matching signals that have arrived at any of the waitpoints.
+// At least `n` distinct signals, as `count_kind` says, among the matching ones at any of the waitpoints.
 struct CountOf {
   std::uint32_t n{1};
   CountKind count_kind{CountKind::distinct_waitpoints};

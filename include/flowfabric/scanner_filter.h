@@ -6,9 +6,9 @@
 
 namespace flowfabric {
 
-// Whose time-driven work an engine sees to, where several share a store; what is absent matches all. Of what
-// belongs to an execution or a flow, its namespace and its tags count; of workers, idempotency keys and
-// routes, the namespace alone.
+// The records whose deadlines an engine handles, where several engines share a store. An absent condition
+// matches all. Records of an execution or a flow are matched by namespace and tags; workers, idempotency keys
+// and routes by namespace alone.
 struct ScannerFilter {
   std::optional<std::string> namespace_{};
   std::optional<std::pair<std::string, std::string>> instance_tag{};  // key and value

@@ -72,7 +72,7 @@ enum class AttemptState : std::uint8_t {
 BOOST_DESCRIBE_ENUM(AttemptState, none, pending_first_attempt, running_attempt, attempt_interrupted,
                     pending_retry_attempt, pending_replay_attempt, attempt_terminal)
 
-// `resumable` is accepted when read, never produced.
+// `resumable` is accepted on input and never produced.
 enum class PublicState : std::uint8_t {
   waiting,
   delayed,
@@ -105,7 +105,7 @@ BOOST_DESCRIBE_STRUCT(StateVector, (),
                       (lifecycle_phase, ownership_state, eligibility_state, blocking_reason, terminal_outcome,
                        attempt_state, public_state))
 
-// Total: every combination has a public state, so that a corrupt row is shown and not hidden.
+// A total function: every combination has a public state, so that a corrupt row is shown and not hidden.
 PublicState derive_public_state(const StateVector& state);
 
 enum class AttemptType : std::uint8_t { initial, retry, reclaim, replay, fallback };

@@ -1,7 +1,6 @@
-// What an engine has counted since it was opened, and what its store holds: for those who watch it.
+// Figures for monitoring: what an engine has counted since it was opened, and the contents of its store.
 //
-// Everything that operations did is counted when it is committed, once: not what was refused, and not what
-// ran again.
+// An operation is counted once, when it is committed. Refused operations and reruns are not counted.
 #pragma once
 
 #include <array>
@@ -20,8 +19,8 @@ inline constexpr std::array kSecondsBounds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.
                                            0.5,   1.0,    2.5,   5.0,  10.0,  30.0, 60.0};
 inline constexpr std::array kSizeBounds{1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0};
 
-// How values are spread: `counts[i]` of them lie between the bound before and `bounds[i]`, the last above
-// all.
+// A histogram: `counts[i]` values lie between the previous bound and `bounds[i]`, those of the last count
+// above all bounds.
 struct Distribution {
   Distribution() : Distribution(kSecondsBounds) {}
   explicit Distribution(std::span<const double> the_bounds)
@@ -39,7 +38,7 @@ struct Distribution {
 using Counts = std::map<std::string, std::uint64_t>;
 
 struct LaneStats {
-  Counts attempts{};  // that ended, by outcome: ok, error, timeout, cancelled, retry
+  Counts attempts{};  // ended, by outcome: ok, error, timeout, cancelled, retry
   // From the first claim of an execution to its end, by outcome.
   std::map<std::string, Distribution> seconds{};
 };
@@ -51,40 +50,40 @@ struct EngineStats {
   std::uint64_t largest_batch{0};
   Distribution batch_sizes{kSizeBounds};  // operations in each commit
   Distribution batch_seconds{};           // from the first load to the answers
-  Distribution commit_seconds{};          // of it, writing and making durable
+  Distribution commit_seconds{};          // the part that writes and makes durable
   std::uint64_t round_trips{0};           // of the committers, to a store across a network
-  Counts store_failures{};                // batches and reads that failed, maybe to be run again, by kind
-  std::uint64_t shutdown_timeouts{0};     // stops whose grace was not enough for what was queued
+  Counts store_failures{};                // failed batches and reads, also those that are run again, by kind
+  std::uint64_t shutdown_timeouts{0};     // stops whose grace was too short for the queued operations
 
   // ---- now ----
-  std::uint64_t queued{0};  // operations that no batch has taken yet
+  std::uint64_t queued{0};  // operations in no batch yet
   std::uint64_t queued_bytes{0};
   std::uint64_t max_queued{0};
   bool queue_is_full{false};  // a committer answers `resource_exhausted`
-  // Why the last commit failed, if that was within half a minute and none has succeeded since.
+  // The reason why the last commit failed, if that was within half a minute and none has succeeded since.
   std::string store_trouble{};
   std::uint64_t waiting_claims{0};
   std::uint64_t watchers{0};
 
   // ---- the clock ----
   bool clock_is_on{false};
-  std::uint64_t clock_looks{0};  // finished ones, also those that found nothing
+  std::uint64_t clock_looks{0};  // finished rounds, also those that found nothing
   std::uint64_t clock_operations{0};
-  std::uint64_t clock_failures{0};  // of them, those that will be tried again
-  std::uint64_t clock_filtered{0};  // of them, those that became others' meanwhile (`scanner_filter`)
-  std::uint64_t clock_resting{0};   // records that fail again and again and are left alone for a while, now
-  std::uint64_t clock_restarts{0};  // looks that ended by an exception
-  std::int64_t clock_lag_ms{0};     // how long the oldest due record has been due, after the last look
+  std::uint64_t clock_failures{0};  // of these, records that will be tried again
+  std::uint64_t clock_filtered{
+      0};  // of these, records that belong to another engine by now (`scanner_filter`)
+  std::uint64_t clock_resting{0};   // records that are left alone now because they fail again and again
+  std::uint64_t clock_restarts{0};  // rounds that ended by an exception
+  std::int64_t clock_lag_ms{0};     // the age of the oldest due record after the last round
   std::int64_t since_clock_look_ms{0};
-  bool clock_is_stalled{false};  // that is too long
-  std::string clock_trouble{};   // why the last look was not finished, if it was not
+  bool clock_is_stalled{false};  // the lag is too long
+  std::string clock_trouble{};   // why the last round was not finished; empty: it was
   // By the names of the rules: lease_expiry, edge_cancel_dispatcher, …
-  Counts clock_rules{};   // how often each has fired; rules that never did are left out
-  Counts clock_errors{};  // how often it failed
-  std::map<std::string, Distribution> clock_seconds{};  // in each look, until it was through; all rules
+  Counts clock_rules{};   // times each has fired; rules that never did are left out
+  Counts clock_errors{};  // times each has failed
+  std::map<std::string, Distribution> clock_seconds{};  // time of each round; all rules
 
-  // ---- what operations did ----
-  // For each of the first 200 lanes that were seen; the others share `other`.
+  // ---- what operations did ---- For each of the first 200 lanes; all others share `other`.
   std::map<std::string, LaneStats> lanes{};
   std::map<std::string, Distribution> grant_claims{};  // claims of granted work, by lane
   Counts lease_events{};                               // by type: acquired, renewed, …
@@ -92,10 +91,10 @@ struct EngineStats {
   Counts budget_hits{};                                // claims that a budget held back, by dimension
   Counts quota_hits{};                                 // claims that a quota held back: rate, concurrency
   Counts join_policies{};                              // given to joins, by kind
-  Counts siblings_cancelled_for{};                     // siblings that were to be cancelled, by reason
-  Counts sibling_dispositions{};                       // what became of them
-  Counts sibling_reconciliations{};                    // joins that nothing had to be cancelled for any more
-  Counts unblocked{};                                  // let go, by what they waited for
+  Counts siblings_cancelled_for{};                     // siblings to be cancelled, by reason
+  Counts sibling_dispositions{};                       // their fates
+  Counts sibling_reconciliations{};                    // joins without siblings left to cancel
+  Counts unblocked{};                                  // released, by the reason they waited for
   Counts budget_breaches;                              // reports over a limit, by `hard` and `soft`
   std::uint64_t budget_resets{0};
   Counts created{};  // executions, by lane
@@ -107,7 +106,7 @@ struct EngineStats {
   std::uint64_t frame_bytes{0};
 };
 
-// What the store holds, counted by all engines on it.
+// The contents of the store, counted by all engines on it.
 struct StoreFigures {
   std::map<std::string, std::map<PublicState, std::int64_t>> executions;  // by lane
   std::map<std::string, std::uint64_t> workers;                           // alive, by namespace

@@ -1,8 +1,8 @@
-// Output streams: what an attempt says while it runs (tokens, logs, progress), frame by frame.
+// Output streams: the output of an attempt while it runs (tokens, logs, progress), frame by frame.
 //
-// Every attempt has a stream of its own, made by its first frame and closed when the attempt ends; an attempt
-// that goes on after a pause goes on with its stream. Frames are numbered by time, never change, and the
-// oldest go when there are too many.
+// Every attempt has its own stream, which its first frame creates and its end closes. An attempt that
+// continues after a pause continues its stream. Frames are numbered by time and never change; the oldest are
+// dropped when there are too many.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace flowfabric {
 inline constexpr std::size_t kMaxFrameBytes = 65'536;
 inline constexpr std::size_t kMaxSummaryBytes = 1u << 20;
 
-// `<ms>-<seq>`: when it was appended, and how many were before it in that millisecond.
+// `<ms>-<seq>`: the time of the append, and the number of earlier frames in that millisecond.
 struct FrameId {
   std::uint64_t ms{};
   std::uint64_t seq{};
@@ -31,18 +31,18 @@ struct FrameId {
   static std::optional<FrameId> parse(std::string_view text, std::uint64_t seq = 0);
 };
 
-// Who sees a frame, and for how long.
-//   durable      kept until there are newer ones enough (the policy's `retention_maxlen`)
+// How long a frame is kept.
+//   durable      kept until there are enough newer frames (the policy's `retention_maxlen`)
 //   summary      its payload changes the attempt's document (JSON Merge Patch), of which it is one version
-//   best_effort  for those who watch now: gone after twice its time to live, unless the stream has others
+//   best_effort  for present readers: gone after twice its time to live, unless the stream has other frames
 enum class FrameMode : std::uint8_t { durable, summary, best_effort };
 BOOST_DESCRIBE_ENUM(FrameMode, durable, summary, best_effort)
 
-// Used as the type of a frame that has none.
+// The default type of a frame.
 enum class FrameKind : std::uint8_t { stdout_, stderr_, event, blob };
 BOOST_DESCRIBE_ENUM(FrameKind, stdout_, stderr_, event, blob)
 
-// How many frames are kept follows the rate at which they come.
+// The number of frames that are kept follows the rate at which they come.
 struct BestEffort {
   std::uint64_t ttl_ms{10'000};
   std::int64_t maxlen_floor{64};
@@ -52,23 +52,24 @@ struct BestEffort {
 
 struct FrameAppended {
   std::string stream_id;        // the frame's id
-  std::uint64_t frame_count{};  // of all that were ever appended
+  std::uint64_t frame_count{};  // all frames ever appended
   std::optional<std::uint64_t> summary_version;
-  bool duplicate{false};  // `seq` was seen before: nothing was appended, and the id is that of the last frame
+  bool duplicate{false};  // `seq` is a repetition: nothing was appended, and the id is that of the last frame
   bool operator==(const FrameAppended&) const = default;
 };
-// By who holds the lease; or by the engine's owner (`source` is `system` or `operator`), without one.
+// Appends a frame for the holder of the lease or, without a lease, for the engine's owner (`source` is
+// `system` or `operator`).
 struct AppendFrame {
   using Answer = FrameAppended;
   ExecutionId execution_id;
-  std::optional<std::uint32_t> attempt_index{};  // absent: the one that goes on
+  std::optional<std::uint32_t> attempt_index{};  // absent: the current one
   LeaseFence fence{};
   std::string source{"worker"};
   std::string payload{};
   std::string frame_type{};  // any word; empty: the kind's
   FrameKind kind{FrameKind::event};
   std::optional<std::string> correlation_id{};
-  std::optional<std::uint64_t> seq{};  // of the caller, rising: makes repeating the call safe
+  std::optional<std::uint64_t> seq{};  // the caller's rising number, which makes a repeated call safe
   std::optional<std::int64_t> ts{};    // when it was produced
   FrameMode mode{FrameMode::durable};
   std::string patch_kind{
@@ -102,8 +103,8 @@ struct ReadStream {
   std::uint32_t count{100};  // 1–10 000
   FrameVisibility visibility{};
 };
-// Frames after an id. If there are none, it waits until there are, or the stream is closed, or the time is
-// up.
+// Frames after an id. If there are none, the call waits until there are some, the stream is closed, or the
+// time is up.
 struct TailStream {
   using Answer = StreamPage;
   ExecutionId execution_id;
@@ -128,7 +129,7 @@ struct OutputPage {
 struct ReadOutput {
   using Answer = OutputPage;
   ExecutionId execution_id;
-  std::string cursor{};  // `<attempt index>:<frame id>`, which is not read again; empty: from the beginning
+  std::string cursor{};  // `<attempt index>:<frame id>`, exclusive; empty: from the beginning
   bool latest_attempt_only{false};
   std::uint32_t count{100};  // 1–10 000
   FrameVisibility visibility{};
@@ -142,7 +143,7 @@ struct SummaryDocument {
   std::int64_t last_updated_ms{};
   bool operator==(const SummaryDocument&) const = default;
 };
-// Absent: no frame has ever changed it.
+// The answer is absent if no frame has ever changed the summary.
 struct ReadSummary {
   using Answer = std::optional<SummaryDocument>;
   ExecutionId execution_id;
@@ -166,7 +167,7 @@ struct StreamInfo {
   std::optional<std::string> closed_reason;
   bool operator==(const StreamInfo&) const = default;
 };
-// The streams of an execution that were ever written to, by attempt.
+// The streams of an execution that have ever had a frame, by attempt.
 struct ListStreams {
   using Answer = std::vector<StreamInfo>;
   ExecutionId execution_id;

@@ -1,13 +1,13 @@
-// Suspension: a worker stops, somebody outside signals, and a worker goes on with the same attempt.
+// Suspension: a worker stops, somebody outside signals, and a worker continues the same attempt.
 //
 //   auto stopped = engine.call(SuspendExecution{.execution_id = task.execution_id, .fence = task.fence,
 //       .resume_condition = {SingleSignal{"approval", {"approved"}}}});
-//   // hand stopped->waitpoints[0].token to whoever may answer; later, with that token:
+//   // give stopped->waitpoints[0].token to those who may answer; later, with that token:
 //   engine.call(DeliverSignal{.execution_id = …, .waitpoint_id = …, .waitpoint_token = …,
 //                             .signal_name = "approved", .payload = "{…}"});
 //
-// A waitpoint is where signals arrive. Whoever delivers one must hold its token, which only
-// `SuspendExecution` and `CreateWaitpoint` return.
+// Signals arrive at a waitpoint. Delivering one takes the waitpoint's token, which only `SuspendExecution`
+// and `CreateWaitpoint` return.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -41,8 +41,8 @@ BOOST_DESCRIBE_ENUM(SuspensionReason, waiting_for_signal, waiting_for_approval, 
 enum class SuspensionRequester : std::uint8_t { worker, operator_, policy, system_timeout_policy };
 BOOST_DESCRIBE_ENUM(SuspensionRequester, worker, operator_, policy, system_timeout_policy)
 
-// `auto_resume_with_timeout_signal`: the worker goes on and finds a signal that says so. `auto_resume`: it
-// goes on without one. `escalate`: it stays suspended, and is an operator's affair from then on.
+// `auto_resume_with_timeout_signal`: the execution resumes with a signal that reports the timeout.
+// `auto_resume`: it resumes without one. `escalate`: it stays suspended, and an operator must decide.
 enum class TimeoutBehavior : std::uint8_t {
   fail,
   cancel,
@@ -75,22 +75,22 @@ BOOST_DESCRIBE_ENUM(SignalEffect, resume_condition_satisfied, appended_to_waitpo
 
 // ---- suspending ----------------------------------------------------------------------------------------
 
-// A new waitpoint, or one that was made before with `CreateWaitpoint`.
+// A new waitpoint, or an existing one of `CreateWaitpoint`.
 struct WaitpointBinding {
   std::optional<WaitpointId> waitpoint_id{};  // minted when absent
-  std::string waitpoint_key{};                // of a new one; empty: the one the condition names, or minted
+  std::string waitpoint_key{};                // of a new one; empty: the condition's key, or minted
   bool use_pending{false};
 };
 
 struct ResumePolicy {
   std::optional<std::int64_t> resume_delay_ms{};
-  // Nothing but the default is supported, and anything else refused.
+  // Only the defaults are supported; other values are refused.
   bool consume_matched_signals{true};
   bool retain_signal_buffer_until_closed{false};
   bool close_waitpoint_on_resume{true};
 };
 
-// A waitpoint with the token that opens it: hand it to those who may signal, and to nobody else.
+// A waitpoint with its token. Give the token to those who may signal, and to nobody else.
 struct TokenedWaitpoint {
   WaitpointId waitpoint_id;
   std::string waitpoint_key;
@@ -101,12 +101,13 @@ struct TokenedWaitpoint {
 std::ostream& operator<<(std::ostream& out, const TokenedWaitpoint& waitpoint);
 
 struct Suspended {
-  // Signals that had arrived before were enough: the lease goes on, nothing is suspended.
+  // Earlier signals met the condition: the lease continues, and nothing is suspended.
   bool already_satisfied{false};
   SuspensionId suspension_id;
   std::vector<TokenedWaitpoint> waitpoints;  // as bound
-  std::vector<ResumeSignal> signals;         // if already satisfied: those
-  std::optional<OpaqueHandle> handle;        // of kind `suspended`, if a handle was given and it is suspended
+  std::vector<ResumeSignal> signals;         // the earlier signals, if already satisfied
+  std::optional<OpaqueHandle>
+      handle;  // of kind `suspended`, if a handle was given and the execution is suspended
   bool operator==(const Suspended&) const = default;
 };
 std::ostream& operator<<(std::ostream& out, const Suspended& suspended);
@@ -118,26 +119,26 @@ struct SuspendExecution {
   std::optional<SuspensionId> suspension_id{};   // minted when absent
   // Empty: one new waitpoint for each key of the condition, or a single one if it names none.
   std::vector<WaitpointBinding> waitpoints{};
-  ResumeCondition resume_condition{};  // as it is: any signal at the first waitpoint
+  ResumeCondition resume_condition{};  // by default any signal at the first waitpoint
   ResumePolicy resume_policy{};
   SuspensionReason reason_code{SuspensionReason::waiting_for_signal};
   SuspensionRequester requested_by{SuspensionRequester::worker};
-  // Absent: as the execution's `suspension_policy` says, or never.
+  // Absent: the timeout of the execution's `suspension_policy`, or none.
   std::optional<std::int64_t> timeout_at{};
-  std::optional<std::uint64_t> timeout_ms{};  // in its place: so long from now on, by the store's clock
+  std::optional<std::uint64_t> timeout_ms{};  // instead of `timeout_at`: from now on, by the store's clock
   std::optional<TimeoutBehavior> timeout_behavior{};
   std::string timeout_signal_name{"timeout"};
   std::string continuation_metadata_pointer{};
   std::optional<std::int64_t> now{};  // the caller's clock: a timeout may lie ten minutes before it
   std::string idempotency_key{};
-  // Refuses with `already_satisfied` where it would otherwise say so in its answer; nothing is changed then.
+  // Refuses with `already_satisfied`, and changes nothing, where the answer would otherwise say so.
   bool strict{false};
-  // In place of the execution's id, the fence and the attempt index.
+  // Replaces the execution's id, the fence and the attempt index.
   std::optional<OpaqueHandle> handle{};
 };
 
-// A waitpoint whose token can be handed out before anything is suspended. Signals are kept for it until an
-// execution is suspended on it.
+// Creates a waitpoint before its execution suspends, so that its token can be given out early. Signals are
+// buffered until the execution suspends on it.
 struct CreateWaitpoint {
   using Answer = TokenedWaitpoint;
   ExecutionId execution_id;
@@ -161,7 +162,8 @@ struct CloseWaitpoint {
 // ---- signals -------------------------------------------------------------------------------------------
 
 struct SignalDelivered {
-  bool duplicate{false};  // the idempotency key was used before: the first signal's id, nothing was changed
+  bool duplicate{
+      false};  // the idempotency key was used before; the id is that of the first signal, and nothing changed
   SignalId signal_id;
   std::optional<SignalEffect> effect;  // absent for a duplicate
   bool operator==(const SignalDelivered&) const = default;
@@ -181,17 +183,17 @@ struct DeliverSignal {
   std::string payload_encoding{"json"};
   std::string correlation_id{};
   std::string idempotency_key{};
-  std::int64_t dedup_ttl_ms{86'400'000};  // 0: no duplicates are looked for
+  std::int64_t dedup_ttl_ms{86'400'000};  // 0: duplicates are not detected
   std::optional<std::int64_t> resume_delay_ms{};
   std::optional<std::int64_t> created_at{};
   std::optional<std::uint32_t> max_signals_per_execution{};  // can only lower the policy's
-  // How many signals a pending waitpoint keeps for its suspend: 1 000 to 10 000, the newest.
+  // The number of signals that a pending waitpoint buffers, the newest: 1 000 to 10 000.
   std::uint32_t signal_maxlen{1000};
 };
 // Shows of the token only its kid and length, and of the payload its size.
 std::ostream& operator<<(std::ostream& out, const DeliverSignal& signal);
 
-// An operator's word, who needs no token.
+// A signal of an operator, who needs no token.
 struct DeliverApprovalSignal {
   using Answer = SignalDelivered;
   ExecutionId execution_id;
@@ -208,7 +210,7 @@ struct Resumed {
   PublicState public_state{};  // waiting, or delayed
   bool operator==(const Resumed&) const = default;
 };
-// An operator resumes it, whatever it waits for.
+// An operator resumes the execution, whatever it waits for.
 struct ResumeExecution {
   using Answer = Resumed;
   ExecutionId execution_id;
@@ -231,13 +233,13 @@ struct SeedWaitpointSecret {
 };
 
 struct SecretRotated {
-  bool noop{false};  // this kid with this secret was there before
+  bool noop{false};  // this kid has this secret already
   std::string new_kid;
   std::optional<std::string> previous_kid;
   std::uint32_t gc_count{};  // kids whose grace was over
   bool operator==(const SecretRotated&) const = default;
 };
-// Tokens of the kid in force until now are accepted for `grace_ms` more.
+// Tokens of the previous kid are accepted for `grace_ms` more.
 struct RotateWaitpointSecret {
   using Answer = SecretRotated;
   std::string new_kid;
@@ -274,7 +276,7 @@ struct WaitpointView {
   std::string token_fingerprint;
   std::uint32_t signal_count{};
   std::uint32_t matched_signal_count{};
-  std::string close_reason;  // empty: it is not closed
+  std::string close_reason;  // empty: not closed
   bool operator==(const WaitpointView&) const = default;
 };
 struct WaitpointPage {
@@ -282,7 +284,7 @@ struct WaitpointPage {
   std::optional<WaitpointId> next_cursor;
   bool operator==(const WaitpointPage&) const = default;
 };
-// Those that are pending or active, by id. Never their tokens.
+// Pending and active waitpoints, by id, without their tokens.
 struct ListPendingWaitpoints {
   using Answer = WaitpointPage;
   ExecutionId execution_id;
@@ -290,7 +292,7 @@ struct ListPendingWaitpoints {
   std::uint32_t limit{100};  // brought to 1–1000
 };
 
-// Of a pending or active waitpoint; absent: there is none.
+// The token of a pending or active waitpoint; absent if there is no such waitpoint.
 struct ReadWaitpointToken {
   using Answer = std::optional<std::string>;
   ExecutionId execution_id;
@@ -310,13 +312,13 @@ struct SuspensionView {
   SuspensionRequester requested_by{};
   std::int64_t suspended_at{};
   std::optional<std::int64_t> timeout_at;
-  std::optional<TimeoutBehavior> timeout_behavior;  // absent: it was escalated, or cannot be
+  std::optional<TimeoutBehavior> timeout_behavior;  // absent: escalated, or set to escalate without a timeout
   ResumeCondition resume_condition;
-  std::optional<std::int64_t> resume_delay_ms;  // once it is closed: the one that there was
+  std::optional<std::int64_t> resume_delay_ms;  // once it is closed: the delay that applied
   std::string continuation_metadata_pointer;
-  std::vector<std::string> satisfied;  // "members[0] leaf": what has been met so far, and by whom
+  std::vector<std::string> satisfied;  // "members[0] leaf": the nodes met so far, and by whom
   std::optional<std::int64_t> last_signal_at;
-  std::optional<std::int64_t> last_hmac_validation_failed_at;  // somebody came with a wrong token
+  std::optional<std::int64_t> last_hmac_validation_failed_at;  // a wrong token was refused
   std::optional<std::int64_t> closed_at;
   std::string close_reason;
   ResumeTrigger resume_trigger{};
@@ -325,7 +327,7 @@ struct SuspensionView {
   std::vector<SignalView> signals;  // the newest 100 of the execution, oldest first
   bool operator==(const SuspensionView&) const = default;
 };
-// The latest suspension of an execution, open or closed; refused with `suspension_not_found`: there was none.
+// The latest suspension of an execution, open or closed; `suspension_not_found` if there was none.
 struct DescribeSuspension {
   using Answer = SuspensionView;
   ExecutionId execution_id;
@@ -337,7 +339,7 @@ struct SuspendedEntry {
   std::string lane_id;
   std::int64_t suspended_at_ms{};
   std::optional<std::int64_t> timeout_at;
-  SuspensionReason reason{};  // `waiting_for_operator_review` also once it was escalated
+  SuspensionReason reason{};  // `waiting_for_operator_review` also after an escalation
   std::vector<WaitpointId> waitpoint_ids;
   bool operator==(const SuspendedEntry&) const = default;
 };
@@ -351,7 +353,7 @@ struct ListSuspended {
   using Answer = SuspendedPage;
   std::optional<std::uint16_t> partition{};  // absent: of all
   std::optional<ExecutionId> cursor{};
-  // When that one was suspended, as it was listed; absent: as its record says now.
+  // The time of the cursor's suspension, as it was listed; absent: as its record says now.
   std::optional<std::int64_t> cursor_suspended_at_ms{};
   std::uint32_t limit{100};
 };
@@ -374,7 +376,7 @@ struct ReadSignalEvents {
   std::uint32_t limit{256};
 };
 
-// The signals that let this attempt go on, in the order of their acceptance; none if no signal did.
+// The signals that resumed this attempt, in the order of acceptance; none if no signal did.
 struct ObserveSignals {
   using Answer = std::vector<ResumeSignal>;
   ExecutionId execution_id;

@@ -30,15 +30,15 @@ bool is_loopback_ipv4(const std::string& name) {
   return inet_pton(AF_INET, name.c_str(), &address) == 1 && (ntohl(address.s_addr) >> 24) == 127;
 }
 
-// The page was served by this server.
+// True if this server served the page.
 bool is_own(const std::string& origin, const http::Request& head) {
   const auto scheme_end = origin.find("://");
   const auto* host = head.header("host");
   return scheme_end != origin.npos && host && lower_case(origin.substr(scheme_end + 3)) == lower_case(*host);
 }
 
-// Somebody follows a link, and the page that has it sees nothing of the answer. Of frames and objects a page
-// would see whether there is anything to show, and whether it is an error.
+// True for a followed link, whose answer the linking page cannot see. (Frames and objects would show the page
+// whether there is an answer, and whether it is an error.)
 bool is_navigation(const http::Request& head) {
   const auto says = [&](std::string_view name, std::string_view value) {
     const auto* given = head.header(name);
@@ -47,8 +47,8 @@ bool is_navigation(const http::Request& head) {
   return head.method == "GET" && says("sec-fetch-mode", "navigate") && says("sec-fetch-dest", "document");
 }
 
-// The answer may be empty (204) or a download. A window then stays as it was, which the page that opened it
-// sees.
+// True if the answer may be empty (204) or a download. The window then stays as it was, and the page that
+// opened it can see that.
 bool may_leave_window_empty(const http::Request& head) {
   return head.path.ends_with("/wait") || head.path.ends_with("/result");
 }

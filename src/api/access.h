@@ -1,7 +1,8 @@
-// Who may ask. The checks that come before any route (docs/security.md).
+// Access control: the checks that come before any route (docs/security.md).
 //
-// A server with a token answers those who send it. A server without one trusts the machine it runs on, and
-// browsers there run pages of strangers: so it answers only requests that no foreign page can cause.
+// A server with a token answers clients that send it. A server without a token trusts the machine it runs on.
+// Browsers on that machine run pages of strangers, so the server answers only requests that no foreign page
+// can cause.
 #pragma once
 
 #include <memory>
@@ -21,9 +22,9 @@ class Token {
   explicit Token(std::string value) { set(std::move(value)); }
   void set(std::string value);
 
-  // Without one, nobody needs any.
+  // A server without a token asks for none.
   bool is_needed() const { return !current()->empty(); }
-  // The request carries it, in `authorization: Bearer <token>`.
+  // True if the request carries the token, in `authorization: Bearer <token>`.
   bool is_in(const http::Request& head) const;
 
  private:
@@ -33,19 +34,20 @@ class Token {
   std::shared_ptr<const std::string> value_;
 };
 
-// Whether pages of this origin may call the API: it is listed, or the list has the star.
+// True if pages of this origin may call the API: the list has the origin, or the star.
 bool is_listed(const std::vector<std::string>& origins, const std::string& origin);
 
-// Why a server without a token does not answer a request; absent: it does.
+// The rules by which a server without a token refuses requests of pages.
 struct PageRules {
-  // Only names that no foreign name server can give to an address of this machine.
+  // Accept only host names that no foreign name server can point to this machine.
   bool loopback_names_only{false};
   const std::vector<std::string>& origins;
 };
+// The reason for a refusal; absent if the request is to be answered.
 std::optional<std::string> refuse_foreign_page(const http::Request& head, const PageRules& rules);
 
-// The browser itself says that the page is of another origin, which is not listed. Unlike `origin`, that is
-// so behind a proxy, too, which may have changed the `host`.
+// True if the browser itself says that the page is of another, unlisted origin. Unlike `origin`, this also
+// works behind a proxy that has changed the `host`.
 bool is_sent_across_origins(const http::Request& head, const std::vector<std::string>& origins);
 
 // A name or address of this machine, as it stands in a `host` header, with or without a port.

@@ -12,10 +12,10 @@ namespace flowfabric::api {
 namespace {
 
 constexpr std::chrono::milliseconds kProbePatience{2000};
-// A store that is away fails every request, and a log that tells of each helps nobody.
+// A store that is away fails every request, and logging each of them helps nobody.
 constexpr std::size_t kFailureLinesPerMinute = 600;
 
-// One look at the store.
+// One read from the store.
 Result<bool> probe(Engine& engine) {
   const auto kids = engine.call(ListWaitpointKids{});
   if (!kids) return std::unexpected(kids.error());

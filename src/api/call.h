@@ -1,4 +1,4 @@
-// One request on its way to the engine and back, and what all of them share.
+// One request on its way to the engine and back, and the services that all requests share.
 #pragma once
 
 #include <atomic>
@@ -34,13 +34,13 @@ struct BodyLimits {
 };
 
 struct Options {
-  std::string token{};  // empty: everybody may do everything
-  // Without a token: only those are answered who call this machine by a name of its own (access.h).
+  std::string token{};  // empty: any client may do anything
+  // Without a token: answer only clients that use a loopback name of this machine (access.h).
   bool loopback_names_only{false};
-  bool metrics_are_open{false};  // nobody needs the token for them
+  bool metrics_are_open{false};  // without the token
   bool speaks_tls{false};
   std::vector<std::string> cors_origins{};
-  // How many signals without the server's token an address may send in a minute. 0: none.
+  // Signals without the server's token that an address may send per minute. 0: none.
   std::size_t outside_signals_per_minute{600};
   std::size_t max_stream_operations{64};  // reads and tails of streams at once
   std::size_t max_live_streams{4096};     // open server-sent event streams
@@ -50,12 +50,12 @@ struct Options {
   BodyLimits max_body{};
   std::size_t max_json_values{1'000'000};                      // of a request's body
   std::function<void(const std::string& line)> access_log{};   // a JSON object per request; empty: none
-  std::function<void(const std::string& line)> audit_log{};    // what an auditor asks for; empty: none
-  std::function<void(const std::string& text)> failure_log{};  // why requests are answered 5xx; empty: nobody
-  Tracer* tracer{nullptr};                                     // who is told of spans; null: there are none
+  std::function<void(const std::string& line)> audit_log{};    // one line per audited request; empty: none
+  std::function<void(const std::string& text)> failure_log{};  // the reasons of 5xx answers; empty: none
+  Tracer* tracer{nullptr};                                     // receives spans; null: none are made
 };
 
-// How many may do something at once. Nobody waits for a permit.
+// A bound on concurrent uses. Nobody waits for a permit.
 class Permits {
  public:
   explicit Permits(std::size_t most) : most_(most) {}
@@ -70,7 +70,7 @@ class Permits {
 
 struct Services {
   Services(Engine& the_engine, Options the_options);
-  // Writes down what a client is not told; only so much in a second.
+  // Logs the details of a failure that a client is not told, at a limited rate.
   void log_failure(const Error& error, const http::Request& asked, std::string_view request_id);
 
   Engine& engine;
@@ -84,12 +84,12 @@ struct Services {
   std::atomic<bool> rotating{false};
   std::atomic<bool> checking{false};
   std::atomic<bool> draining{false};
-  // One round trip to the store, and its figures; neither may take long.
+  // Look at the store: one round trip, and its figures. Neither may delay an answer.
   Lookout<bool> store_probe;
   Lookout<StoreFigures> figures;
   std::mutex last_figures_mutex;
   std::optional<StoreFigures> last_figures;  // shown while the store does not answer
-  // Reads wait for the store on these threads, and not on those that serve connections.
+  // Reads wait for the store on these threads, not on those that serve connections.
   Pool readers;
   Pool prober;
 };
@@ -102,7 +102,8 @@ enum class Body { none, ignored, json, json_if_any };
 // The limit of a route's body.
 using Cap = std::size_t BodyLimits::*;
 
-// A waitpoint's token opens one route to people who must not be given the server's.
+// The token that a route accepts. A waitpoint's token opens one route to people who must not have the
+// server's.
 enum class Door { server_token, waitpoint_token };
 
 struct Route {
@@ -126,21 +127,21 @@ class Call : public std::enable_shared_from_this<Call> {
   std::vector<std::string> segments;  // the parts of the path that the pattern leaves open, decoded
   Query query;
   std::optional<Json> body;
-  std::string trace_context;  // a `traceparent` for what is submitted; empty: none
-  std::string missing;        // what a 404 says, where the specification wants other words than usual
-  bool is_outsider{false};    // came without the server's token, through a door that is open to others
+  std::string trace_context;  // a `traceparent` for submitted executions; empty: none
+  std::string missing;        // the text of a 404, where the specification asks for special words
+  bool is_outsider{false};    // came with a waitpoint's token instead of the server's
 
   Engine& engine() { return services.engine; }
   bool has_body() const { return body.has_value(); }
   Fields fields() const { return Fields(body->root()); }
 
-  // Exactly one of them, once.
+  // Each call is answered by exactly one of these, once.
   void reply(http::Response response);
   void reply(int status, std::string json);
   void reply(const Error& error);
   void reply(const Refusal& refusal);
 
-  // Runs what may throw a refusal, or anything else, and answers then.
+  // Runs a function. If it throws a refusal, or anything else, replies with that.
   template <class F>
   void guard(F&& f) {
     try {
@@ -158,8 +159,8 @@ class Call : public std::enable_shared_from_this<Call> {
     }
   }
 
-  // Asks the engine and replies with what `write` does with its answer; an error is replied by itself.
-  // `write` is called on a thread of the engine, so it is to be short.
+  // Asks the engine. `write` turns its answer into the reply; errors are replied as they are. `write` runs on
+  // a thread of the engine, so keep it short.
   template <class Request, class Write>
   void run(Request request, Write write) {
     engine().post(std::move(request),
@@ -167,7 +168,7 @@ class Call : public std::enable_shared_from_this<Call> {
                     self->finish(std::move(answer), write);
                   });
   }
-  // The same for an answer that takes long to write.
+  // The same, for an answer that takes long to write.
   template <class Request, class Write>
   void run_long(Request request, Write write) {
     engine().post(
@@ -176,7 +177,7 @@ class Call : public std::enable_shared_from_this<Call> {
           self->services.readers.run([self, write, kept] { self->finish(std::move(*kept), write); });
         });
   }
-  // The same for a read, which waits for the store.
+  // The same, for a read, which waits for the store.
   template <class Request, class Write>
   void read(Request request, Write write) {
     auto kept = std::make_shared<Request>(std::move(request));

@@ -7,7 +7,7 @@ namespace flowfabric::api {
 
 namespace {
 
-// Label sets stay few: what a store holds more of is summed up.
+// Keeps the number of label sets small: further lanes are summed up.
 constexpr std::size_t kMaxLanes = 200;
 constexpr std::size_t kMaxNamespaces = 100;
 constexpr std::string_view kOther = "other";

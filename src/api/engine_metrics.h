@@ -1,4 +1,4 @@
-// What the engine and its store have to tell, in Prometheus' text format. docs/observability.md lists it.
+// The figures of the engine and its store in Prometheus' text format. docs/observability.md lists them.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@ std::string to_camel_case(std::string_view code) {
 
 namespace {
 
-// The error's name as a variant, with what it carries.
+// The error's name as a variant, with its payload.
 std::string variant(const Error& error) {
   auto name = to_camel_case(error_name(error.code));
   if (error.not_active) {
@@ -108,7 +108,7 @@ void write_tail(JsonWriter& out, const std::string& detail, std::string_view req
 
 namespace {
 
-// What to do; and what it is about, where the text does not say it.
+// The advice of an error, with its detail where the text does not have it.
 std::string advice(const Error& error, const std::string& text) {
   const bool has_detail = !is_failure(error) && !error.detail.empty();
   if (!has_detail || text.find(error.detail) != std::string::npos) return error.advice;

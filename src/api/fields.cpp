@@ -29,7 +29,7 @@ void refuse(const Error& error) {
 Fields::Fields(JsonView object, std::string where) : object_(object), where_(std::move(where)) {
   const auto named_object = [&] { return where_.empty() ? "The body" : where_; };
   if (object_.kind() != JsonView::Kind::object) refuse_shape(named_object() + " must be a JSON object.");
-  // Each key that is looked for is compared with all of them.
+  // Every lookup compares with all keys, so their number is bounded.
   if (object_.size() > kMaxKeys) refuse_shape(named_object() + " has too many keys.");
 }
 

@@ -1,6 +1,6 @@
-// Reading requests: the keys of a JSON object and the parameters of a query, with the specification's rules
-// about what may be missing, null or repeated. What does not fit is thrown as a Refusal, which the router
-// turns into an answer (errors.h); nothing has happened by then.
+// Readers of requests: the keys of a JSON object and the parameters of a query, with the specification's
+// rules about missing, null and repeated ones. Input that does not fit is thrown as a Refusal, which the
+// router turns into an answer (errors.h); nothing has changed by then.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,9 @@ struct Refusal {
 
 // 422: well-formed JSON of the wrong shape.
 [[noreturn]] void refuse_shape(std::string detail);
-// 400: of the right shape, and not allowed; `advice` says what to do.
+// 400: the right shape with a value that is not allowed; `advice` says what to do.
 [[noreturn]] void refuse_input(std::string error, std::string advice);
-// What several of them advise.
+// Advice that several refusals share.
 inline constexpr const char* kIdAdvice =
     "Give the id as it was answered: {fp:N}:<uuid> for an execution, a UUID for anything else.";
 inline constexpr const char* kPathAdvice = "Leave it out of the body, or give the one of the path.";
@@ -39,7 +39,7 @@ inline constexpr const char* kEncodingAdvice = "Write what is no plain character
 inline constexpr const char* kCursorAdvice = "Give the next_cursor of the page before, or none to begin.";
 inline constexpr const char* kOrderAdvice = "Give one of them, or none for the newest first.";
 inline constexpr const char* kTagAdvice = "Give the tag as key=value, percent-encoded.";
-// 400, or whatever the error says.
+// 400, or the error's own status.
 [[noreturn]] void refuse(const Error& error);
 
 template <class T>
@@ -48,13 +48,13 @@ T unwrap(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
-// The keys of one object. Unknown ones are ignored, a known one may come once.
+// The keys of one object. Unknown keys are ignored; a known key may occur once.
 class Fields {
  public:
   // `where` names the object in errors: `reports[3].lease`; empty: the body itself.
   explicit Fields(JsonView object, std::string where = "");
 
-  // Absent, or null where that means the same.
+  // Null counts as absent.
   std::optional<JsonView> find(std::string_view key) const;
   bool has(std::string_view key) const { return find(key).has_value(); }
   // Null is a value here.
@@ -80,7 +80,7 @@ class Fields {
   }
   bool flag_or(std::string_view key, bool otherwise) const;
 
-  // A bad id in a body is a wrong shape, one in a path is bad input.
+  // A bad id in a body is a wrong shape; in a path it is bad input.
   template <class Id>
   Id id(std::string_view key) const {
     return as_id<Id>(key, require(key));
@@ -105,7 +105,7 @@ class Fields {
   // May be absent, but not null.
   std::vector<std::string> texts(std::string_view key) const;
   std::map<std::string, std::string> text_map(std::string_view key) const;
-  // Up to kMaxTags of them, which is checked first: 400.
+  // At most kMaxTags, which is checked first: 400.
   std::map<std::string, std::string> tags() const;
   template <class Number>
   std::vector<Number> numbers(std::string_view key) const {
@@ -126,7 +126,7 @@ class Fields {
   }
 
   JsonView array(std::string_view key) const;  // required
-  // The same, of at most so many items. More are 400; `least` says how many there must be.
+  // The same, with between `least` and `most` items; other counts are 400.
   JsonView array(std::string_view key, std::size_t least, std::size_t most) const;
   JsonView as_object(std::string_view key, JsonView value) const;
   Fields object(std::string_view key) const;  // required
@@ -134,14 +134,14 @@ class Fields {
 
   // An array of integers 0–255.
   std::string byte_array(std::string_view key, JsonView value) const;
-  // Bytes given as `<name>` (any JSON, kept as it is but for spaces) or `<name>_base64`; empty: neither.
+  // Bytes given as `<name>` (any JSON, kept as written except for spaces) or `<name>_base64`; empty: neither.
   struct Payload {
     std::optional<std::string> bytes{};
     bool is_json{false};
   };
   Payload payload(std::string_view name, std::string_view base64_name) const;
 
-  std::string named(std::string_view key) const;  // the key with where it is
+  std::string named(std::string_view key) const;  // the key with its place in the request
   const std::string& where() const { return where_; }
 
   static std::string to_snake_case(std::string_view word);
@@ -170,14 +170,14 @@ class Fields {
   std::string where_;
 };
 
-// The parameters of a query string. Every one a route knows must be asked for; the others are ignored.
+// The parameters of a query string. A route must ask for every parameter it knows; the others are ignored.
 class Query {
  public:
   Query() = default;
-  // Refuses what is not valid percent-encoding or UTF-8.
+  // Refuses invalid percent-encoding and UTF-8.
   explicit Query(std::string_view encoded);
 
-  std::optional<std::string> text(std::string_view name) const;  // refuses a repeated one
+  std::optional<std::string> text(std::string_view name) const;  // refuses a repeated parameter
   std::vector<std::string> all(std::string_view name) const;
   bool has(std::string_view name) const { return !all(name).empty(); }
 
@@ -211,7 +211,7 @@ class Query {
   std::vector<std::pair<std::string, std::string>> parameters_;
 };
 
-// Absent: not valid percent-encoding, or not of UTF-8.
+// Absent if the text is not valid percent-encoding, or not valid UTF-8.
 std::optional<std::string> percent_decode_text(std::string_view text, Plus plus = Plus::is_plus);
 
 // An id in a path.

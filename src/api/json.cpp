@@ -9,7 +9,7 @@
 
 namespace flowfabric::api {
 
-// What the parser calls. It hands over the text of numbers and strings in parts.
+// The parser's handler. The parser passes the text of numbers and strings in parts.
 struct JsonBuilder {
   static constexpr std::size_t max_object_size = static_cast<std::size_t>(-1);
   static constexpr std::size_t max_array_size = static_cast<std::size_t>(-1);
@@ -29,7 +29,7 @@ struct JsonBuilder {
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(json.texts_.size()); }
 
-  // False: there are too many values, and parsing ends.
+  // Returns false if there are too many values, which ends the parsing.
   bool add(Error& error, JsonView::Kind kind, std::uint32_t text = 0, std::uint32_t length = 0,
            bool boolean = false) {
     if (json.nodes_.size() >= max_values) {
@@ -107,7 +107,7 @@ namespace {
 
 constexpr std::size_t kLargeText = 64u << 10;
 
-// Says yes to everything: what the parser itself refuses is no JSON.
+// A handler that accepts everything: text that the parser itself refuses is not JSON.
 struct JsonChecker {
   static constexpr std::size_t max_object_size = JsonBuilder::max_object_size;
   static constexpr std::size_t max_array_size = JsonBuilder::max_array_size;
@@ -143,7 +143,7 @@ boost::json::parse_options parse_options() {
   return options;
 }
 
-// Spaces may follow a value, nothing else.
+// Only spaces may follow a value.
 bool is_blank(std::string_view rest) {
   return rest.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
@@ -162,7 +162,7 @@ std::expected<Json, std::string> Json::parse(std::string_view text, std::size_t 
   auto& builder = parser.handler();
   builder.max_values = max_values;
   if (text.size() > kLargeText) {
-    // Large enough from the start, or a document would be held twice while it grows. Memory that is not
+    // Reserves enough at the start; otherwise a growing document would be held twice. Memory that is not
     // written to costs nothing.
     builder.json.nodes_.reserve(std::min(max_values, text.size() / 2 + 1));
     builder.json.texts_.reserve(text.size());

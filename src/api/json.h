@@ -1,8 +1,8 @@
-// JSON as it comes and goes over HTTP.
+// JSON on the wire.
 //
-// Documents keep what the model of a general library loses and the wire needs: repeated keys, the exact text
-// of numbers, the order of members. Reading is Boost.JSON's parser; what is here is only how the result is
-// held.
+// Documents keep details that the model of a general library loses and the wire needs: repeated keys, the
+// exact text of numbers, the order of members. Boost.JSON's parser reads the text; this file only holds the
+// result.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,13 @@ class JsonView {
   Kind kind() const;
   bool is_null() const { return kind() == Kind::null; }
   bool boolean() const;           // of a boolean
-  std::string_view text() const;  // of a string: what it says; of a number: as it was written
+  std::string_view text() const;  // of a string: its content; of a number: as it was written
 
-  // Absent: no whole number of this type.
+  // Absent if it is not a whole number of this type.
   std::optional<std::int64_t> to_int64() const;
   std::optional<std::uint64_t> to_uint64() const;
 
-  // Of an array its items, of an object its values (see `key`).
+  // Iterates over the items of an array, or the values of an object (see `key`).
   class Iterator;
   Iterator begin() const;
   Iterator end() const;
@@ -53,11 +53,11 @@ class JsonView {
 
 class Json {
  public:
-  // What is wrong, for people; never what was in it. A value takes 32 bytes of memory and as few as two of
-  // the text, so texts from outside are read with a limit.
+  // The error is a description for people, which never quotes the text. A value takes 32 bytes of memory and
+  // as few as two of the text, so texts from outside are read with a limit.
   static std::expected<Json, std::string> parse(
       std::string_view text, std::size_t max_values = std::numeric_limits<std::size_t>::max());
-  // One value, and nothing else.
+  // True if the text is one value and nothing else.
   static bool is_valid(std::string_view text);
 
   JsonView root() const { return {this, 0}; }
@@ -66,15 +66,15 @@ class Json {
   friend class JsonView;
   friend struct JsonBuilder;
 
-  // In the order of the text: a container is followed by what it holds, up to `next`.
+  // Nodes are in the order of the text: a container is followed by its contents, up to `next`.
   struct Node {
     JsonView::Kind kind{};
     bool boolean{};
-    std::uint32_t text{};  // where in `texts_` it begins
+    std::uint32_t text{};  // its offset in `texts_`
     std::uint32_t length{};
     std::uint32_t key{};
     std::uint32_t key_length{};
-    std::uint32_t next{};   // the node after it and all it holds
+    std::uint32_t next{};   // the node after it and its contents
     std::uint32_t count{};  // items or members
   };
   std::vector<Node> nodes_;
@@ -112,11 +112,11 @@ class JsonWriter {
   JsonWriter& value(std::int32_t number) { return value(static_cast<std::int64_t>(number)); }
   JsonWriter& value(std::uint32_t number) { return value(static_cast<std::uint64_t>(number)); }
   JsonWriter& value(double number);
-  // What can say itself: ids.
+  // Values with `to_string`: ids.
   template <class T>
   requires requires(const T& id) { id.to_string(); }
   JsonWriter& value(const T& id) { return value(std::string_view(id.to_string())); }
-  // Absent: null.
+  // An absent value is written as null.
   template <class T>
   JsonWriter& value(const std::optional<T>& maybe) {
     return maybe ? value(*maybe) : null();
@@ -133,14 +133,14 @@ class JsonWriter {
     for (const auto& [name, member] : members) field(name, member);
     return end();
   }
-  // What is JSON already.
+  // Appends text that is JSON already.
   JsonWriter& raw(std::string_view json);
 
   template <class T>
   JsonWriter& field(std::string_view name, const T& content) {
     return key(name).value(content);
   }
-  // Left out when absent.
+  // An absent value is left out.
   template <class T>
   JsonWriter& field_if(std::string_view name, const std::optional<T>& maybe) {
     return maybe ? field(name, *maybe) : *this;
@@ -156,7 +156,7 @@ class JsonWriter {
   bool first_{true};  // of its container, or after a key
 };
 
-// A string in quotes, with what must be escaped.
+// Appends a quoted and escaped string.
 void append_json_string(std::string& out, std::string_view text);
 
 }  // namespace flowfabric::api

@@ -26,7 +26,7 @@ std::size_t place_of(EventFamily family) {
 
 }  // namespace
 
-// JSON has no line breaks of its own, so that one line of data is enough.
+// Our JSON has no line breaks, so one line of data is enough.
 std::string sse_event(std::string_view id, std::string_view name, std::string_view data) {
   std::string text;
   if (!id.empty()) text.append("id: ").append(id).append("\n");
@@ -173,7 +173,7 @@ Result<void> LiveEvents::start() {
 Result<void> LiveEvents::start(EventFamily family) {
   auto& cursor = place_.cursors[place_of(family)];
   const auto looked = engine_.call(FollowEvents{.family = family, .cursor = cursor.value_or(""), .limit = 1});
-  // What it lags behind, and what cannot be read, it is told in the stream.
+  // Missed and unreadable events are reported within the stream.
   const bool is_told =
       !looked && cursor &&
       (looked.error().code == ErrorCode::stream_disconnected || looked.error().code == ErrorCode::corruption);
@@ -229,7 +229,7 @@ void LiveEvents::take(EventFamily family, Result<EventBatch> batch) {
     for (auto& each : families_) {
       if (each.family != family) continue;
       each.asked = false;
-      // A look that only passes what the filter leaves out moves the cursor, and is not the last.
+      // A read that only passes events which the filter leaves out moves the cursor, and is not the last.
       each.is_read =
           !follows_ && batch && batch->events.empty() && batch->cursor == place_.cursors[place_of(family)];
     }

@@ -1,9 +1,9 @@
-// Server-sent events: an endless answer, each piece of which the engine gives when there is something new.
+// Server-sent events: an endless answer, to which the engine adds a piece whenever there is something new.
 //
-// Nothing is queued for a client: what it is sent next is read when it has taken what was before. A client
-// that is too slow finds events gone, is told so (`event: lagged`) with the cursor to resume from, and the
-// connection ends. An event that cannot be read is told (`event: damaged`) and passed. One that leaves gives
-// back its place at once, whatever is still being waited for.
+// Nothing is queued for a client: the next piece is read when the client has taken the last one. A client
+// that is too slow and has missed events is told so (`event: lagged`) with the cursor to resume from, and the
+// connection ends. An event that cannot be read is reported (`event: damaged`) and passed. A client that
+// leaves gives its place back at once, even while the engine still waits for it.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace flowfabric::api {
 
-// How long nothing may happen before a comment is sent, so that proxies do not give up.
+// The longest silence before a comment is sent, so that proxies do not give up.
 inline constexpr std::int64_t kKeepAwakeMs = 15'000;
 
 // `id: …`, `event: …` and `data: …`, ended by an empty line.
@@ -42,32 +42,32 @@ class LiveFrames : public http::BodySource, public std::enable_shared_from_this<
 
 // ---- events -----------------------------------------------------------------------------------------------
 
-// What a subscriber may ask for by its `kind`: the families of events, by shorter names.
+// The families of events by the short names that a subscriber uses (`kind`).
 std::optional<EventFamily> family_of(std::string_view kind);
 std::string_view kind_of(EventFamily family);
 
 inline constexpr std::size_t kFamilies = 6;
 
-// How far somebody has read in each family. As text: `lease:12,completion:7`.
+// A subscriber's place in each family. As text: `lease:12,completion:7`.
 class EventPlace {
  public:
-  // Refuses what is none. `0` is the beginning of all that are asked for.
+  // Refuses text that is not a place. `0` is the beginning of all families asked for.
   static Result<EventPlace> parse(std::string_view text, const std::vector<EventFamily>& families);
   std::string to_string() const;
 
   std::array<std::optional<std::string>, kFamilies> cursors{};  // of the engine; absent: from now on
 };
 
-// Events of several families, each in its own order: without end, or those that there are. The first piece
-// says where they begin, and so does one that comes when nothing has happened for a while (`id` without
-// data): whoever loses the connection then resumes there, and not where it last saw an event.
+// Events of several families, each in its own order: without end, or up to the newest. The first piece says
+// where the events begin, and so does a piece after a long silence (`id` without data). A client that loses
+// its connection resumes there, and not at the last event it saw.
 class LiveEvents : public http::BodySource, public std::enable_shared_from_this<LiveEvents> {
  public:
-  // `readers`: for the looks at the store, which nobody who serves connections waits for.
+  // `readers` runs the reads from the store, so that no thread that serves connections waits for them.
   LiveEvents(Engine& engine, Pool& readers, std::vector<EventFamily> families, EventFilter filter,
              EventPlace place, bool follows, std::shared_ptr<void> permit);
-  // Finds out where "now" is, for the families of which no cursor was given, and refuses cursors that the
-  // store has not given out. Waits for the store.
+  // Finds the current end of the families without a cursor, and refuses cursors that the store has not given
+  // out. Waits for the store.
   Result<void> start();
 
   void next(std::function<void(std::optional<std::string>)> piece) override;
@@ -76,8 +76,8 @@ class LiveEvents : public http::BodySource, public std::enable_shared_from_this<
  private:
   struct Family {
     EventFamily family;
-    bool asked{false};    // an answer is on its way; only it moves the family's cursor
-    bool is_read{false};  // there is no more of it, for somebody who does not follow
+    bool asked{false};    // a read is in progress; only its answer moves the family's cursor
+    bool is_read{false};  // the end was reached, for a client that does not follow
   };
   Result<void> start(EventFamily family);
   void ask(EventFamily family, std::string cursor);
@@ -94,8 +94,8 @@ class LiveEvents : public http::BodySource, public std::enable_shared_from_this<
   std::shared_ptr<void> permit_;
   std::vector<Family> families_;
   EventPlace place_;
-  std::string ready_;  // what is to be sent next
-  bool ends_{false};   // after that
+  std::string ready_;  // the next piece
+  bool ends_{false};   // after the next piece
   std::function<void(std::optional<std::string>)> waiting_;
 };
 

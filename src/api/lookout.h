@@ -1,5 +1,5 @@
-// Takes looks at something that may not answer for a long time, such as a store, on a thread of its own, so
-// that whoever asks gets an answer in time. Those who ask while a look is being taken share the next one.
+// Reads something that may not answer for a long time, such as a store, on a thread of its own, so that
+// callers get an answer in time. Callers that ask while a read is in progress share the next one.
 #pragma once
 
 #include <chrono>
@@ -27,8 +27,8 @@ class Lookout {
     thread_.join();
   }
 
-  // What a look that began after the call saw; absent: it takes too long. When the last one has not come
-  // back for that long already, nobody waits for another.
+  // The result of a read that began after the call; absent if it takes too long. If the read in progress has
+  // taken too long already, the call does not wait for another.
   std::optional<Result<Seen>> fresh() {
     std::unique_lock lock(mutex_);
     const auto now = std::chrono::steady_clock::now();
@@ -64,7 +64,7 @@ class Lookout {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_{false};
-  // Looks are numbered.
+  // Reads are numbered.
   std::uint64_t wanted_{0};
   std::uint64_t begun_{0};
   std::uint64_t ended_{0};

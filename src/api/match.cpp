@@ -21,10 +21,10 @@ std::vector<std::string_view> split(std::string_view path) {
   }
 }
 
-// A path as it may be asked for, and what may be done with it.
+// A path of the routes' tables, with its methods.
 struct Pattern {
   std::vector<std::string_view> parts;
-  std::size_t open{};  // how many of them are in braces
+  std::size_t open{};  // number of segments in braces
   std::vector<const Route*> routes;
   std::string allowed;  // methods, as the header wants them
 };
@@ -42,14 +42,14 @@ class Patterns {
  public:
   Patterns() {
     for (const auto& route : routes()) add(route);
-    // A pattern with a word in a place is nearer than one with braces there.
+    // A pattern with a word in a segment wins over one with braces there.
     std::ranges::stable_sort(all_, {}, &Pattern::open);
     for (const auto& pattern : all_) {
       if (pattern.open == 0) words_.emplace(pattern.routes.front()->pattern, &pattern);
     }
   }
 
-  // Null: there is none. Fills what stands where the pattern has braces.
+  // Null if no pattern fits. Fills `open` with the segments in place of the braces.
   const Pattern* find(std::string_view path, std::vector<std::string_view>& open) const {
     if (const auto found = words_.find(path); found != words_.end()) return found->second;
     if (!path.starts_with('/')) return nullptr;
@@ -75,7 +75,7 @@ class Patterns {
     if (route.method == "GET") found->allowed += ", HEAD";
   }
 
-  // Paths are compared as they came; `%2F` is never a separator.
+  // Paths are compared undecoded, so `%2F` is never a separator.
   static bool fits(const Pattern& pattern, const std::vector<std::string_view>& parts) {
     return std::ranges::equal(pattern.parts, parts, [](auto wanted, auto part) {
       return is_open(wanted) ? !part.empty() : wanted == part;
@@ -83,7 +83,7 @@ class Patterns {
   }
 
   std::vector<Pattern> all_;
-  std::unordered_map<std::string_view, const Pattern*> words_;  // those without braces
+  std::unordered_map<std::string_view, const Pattern*> words_;  // patterns without braces
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Which route a request is for.
+// Finds the route of a request.
 #pragma once
 
 #include <string_view>
@@ -10,11 +10,11 @@ namespace flowfabric::api {
 
 struct Match {
   const Route* route{};
-  std::vector<std::string_view> open{};  // what stands where the pattern has braces
-  std::string_view allowed{};            // methods of a path that is known
+  std::vector<std::string_view> open{};  // the parts of the path in place of the pattern's braces
+  std::string_view allowed{};            // methods of a known path
   std::string_view pattern{};            // of the path, whatever the method
 };
-// What it finds in the path lives as long as that.
+// The answer refers to the path, which must outlive it.
 Match match(std::string_view method, std::string_view path);
 
 }  // namespace flowfabric::api

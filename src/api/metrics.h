@@ -1,4 +1,4 @@
-// Counters and histograms in Prometheus' text format, and those of HTTP.
+// Counters and histograms in Prometheus' text format, and the counters of HTTP.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace flowfabric::api {
 
-// What stands for a method in figures: anybody can make up another.
+// The label for a method. Clients can make up methods, so unknown ones share a label.
 std::string_view shown_method(std::string_view method);
 
 class Metrics {
  public:
   void count_request(std::string_view method, std::string_view route, int status, double seconds);
-  // Of a connection or a request that the edge refused.
+  // Counts a connection or a request that the edge refused.
   void count_refusal(std::string_view reason);
 
-  // What was counted here, in the text format.
+  // These counters in the text format.
   std::string text() const;
 
  private:
@@ -39,7 +39,7 @@ void append_series(std::string& out, std::string_view name, std::string_view lab
 void append_series(std::string& out, std::string_view name, std::string_view labels, std::uint64_t value);
 void append_histogram(std::string& out, std::string_view name, std::string_view labels,
                       const Distribution& values);
-// `name="value"`, with what must be escaped.
+// `name="value"`, escaped.
 std::string label(std::string_view name, std::string_view value);
 
 }  // namespace flowfabric::api

@@ -1,4 +1,4 @@
-// The description of all routes (openapi.json), as a part of the program.
+// The description of all routes (openapi.json), compiled into the program.
 #pragma once
 
 #include <string_view>

@@ -16,7 +16,7 @@ constexpr int kStatusError = 2;
 constexpr std::size_t kMaxFailureBytes = 256;
 constexpr std::int64_t kNsPerMs = 1'000'000;
 
-// Numbers of 64 bits are strings in Protobuf's JSON.
+// Protobuf's JSON writes 64-bit numbers as strings.
 void write_attribute(JsonWriter& out, const std::string& key, const Span::Value& value) {
   out.object().field("key", key).key("value").object();
   if (const auto* number = std::get_if<std::int64_t>(&value))
@@ -84,7 +84,7 @@ std::optional<Span> span_of(const EndedAttempt& attempt, const ExecutionSnapshot
   if (kept && !kept->sampled) return std::nullopt;
   const auto outcome = outcome_of(attempt);
   Span span{.trace_id = kept ? kept->trace_id : hex_of(attempt.execution_id.uuid),
-            // The random half of its id: the same span, whoever tells of it.
+            // The random half of the attempt's id: any server makes the same span.
             .span_id = hex_of(attempt.attempt_id.uuid).substr(16),
             .parent_id = kept ? kept->span_id : "",
             .name = "attempt " + execution.execution_kind,

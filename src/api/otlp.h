@@ -1,4 +1,4 @@
-// Spans, and how they travel to a collector: OTLP over HTTP, as JSON.
+// Spans, and their form for a collector: OTLP over HTTP, as JSON.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Span {
 
   std::string trace_id;
   std::string span_id;
-  std::string parent_id{};  // empty: it is the first of its trace
+  std::string parent_id{};  // empty: the root of its trace
   std::string name;
   Kind kind{};
   std::int64_t start_ns{};  // since the epoch
@@ -32,8 +32,8 @@ struct Span {
 // An ExportTraceServiceRequest. `instance` tells this server from others.
 std::string otlp_json(std::span<const Span> spans, const std::string& instance);
 
-// The span of an attempt: from its claim to its end. It belongs to the trace that the execution was submitted
-// in, or to one of its own. Absent: that trace is not to be recorded.
+// The span of an attempt: from its claim to its end. It belongs to the trace of the submit, or to a trace of
+// its own. Absent if that trace is not sampled.
 std::optional<Span> span_of(const EndedAttempt& attempt, const ExecutionSnapshot& execution);
 
 }  // namespace flowfabric::api

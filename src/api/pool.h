@@ -1,4 +1,4 @@
-// A few threads that do what others must not wait for, in the order in which they are asked.
+// A thread pool for jobs that other threads must not wait for. Jobs start in order.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace flowfabric::api {
 class Pool {
  public:
   explicit Pool(std::size_t threads);
-  ~Pool();  // does what is left
+  ~Pool();  // runs the remaining jobs
 
   void run(std::function<void()> job);
 

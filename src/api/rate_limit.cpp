@@ -6,9 +6,9 @@ namespace flowfabric::api {
 
 namespace {
 
-// Beyond it, those that are full again are forgotten: they say nothing that a new one would not.
+// Above this number, full buckets are forgotten: a new bucket would be full as well.
 constexpr std::size_t kManyBuckets = 10'000;
-// Of one minute's share, how much may come at once.
+// The part of one minute's share that may come at once.
 constexpr double kBurst = 0.2;
 
 }  // namespace

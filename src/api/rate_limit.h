@@ -1,5 +1,4 @@
-// How often each address may do something. Every address has a bucket that fills up evenly; who finds it
-// empty comes again later.
+// A rate limit per client address. Every address has a bucket that refills evenly; an empty bucket refuses.
 #pragma once
 
 #include <chrono>
@@ -16,7 +15,7 @@ class RateLimit {
 
   explicit RateLimit(std::size_t per_minute) : per_minute_(static_cast<double>(per_minute)) {}
 
-  // Takes one. False: the address has had its share.
+  // Takes one token. False: the bucket of the address is empty.
   bool take(const std::string& address, Time now = std::chrono::steady_clock::now());
 
  private:

@@ -16,7 +16,7 @@ struct Report {
 
   LeaseFence fence() const { return read_fence(fields.object("lease")); }
 
-  // Asks the engine; `write` puts the members of the `ok` object.
+  // Asks the engine; `write` writes the members of the `ok` object.
   template <class Request, class Write>
   void send(Request request, Write write) const {
     auto reply = [answer = answer, write](Result<typename Request::Answer> result) {
@@ -226,7 +226,7 @@ void append(const Report& report) {
   });
 }
 
-// Accepted whatever became of the lease: what was spent is spent.
+// Accepted whatever became of the lease, because the amounts are spent.
 void usage(const Report& report) {
   ReportUsage request{.budget_id = report.fields.id<BudgetId>("budget_id"),
                       .dedup_key = report.fields.text_or("dedup_key", ""),

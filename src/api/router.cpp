@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kJson = "application/json";
 constexpr std::size_t kMaxRequestId = 128;
-// Where a caller finds the span of its request.
+// The header that tells a caller the span of its request.
 constexpr std::string_view kTraceResponse = "traceresponse";
 constexpr std::string_view kTraceParent = "traceparent";
 
@@ -31,7 +31,7 @@ bool is_health(std::string_view path) {
   return path == "/healthz" || path == "/livez" || path == "/readyz";
 }
 
-// Asked for by machines, every few seconds.
+// Paths that machines ask for every few seconds.
 bool is_probe(std::string_view path) {
   return is_health(path) || path == "/metrics";
 }
@@ -54,7 +54,7 @@ bool says_json(const http::Request& head) {
   return name == kJson || (name.starts_with("application/") && name.ends_with("+json"));
 }
 
-// The caller's, if it can stand in a header and a log.
+// The caller's request id, if it is fit for a header and a log.
 std::string request_id_of(const http::Request& head) {
   if (const auto* given = head.header("x-request-id");
       given && !given->empty() && given->size() <= kMaxRequestId &&
@@ -71,14 +71,14 @@ const std::string* header_of(const http::Response& response, std::string_view na
   return nullptr;
 }
 
-// The trace that the caller is in.
+// The caller's trace.
 std::optional<TraceContext> trace_of(const http::Request& head) {
   const auto* given = head.header(kTraceParent);
   return given ? parse_traceparent(*given) : std::nullopt;
 }
 
-// Leaves what its answer needs (and where to resume a stream): a claim that waits must not cost what was sent
-// with it. From here on other threads may look at the request.
+// Drops everything that the answer does not need (it needs the place to resume a stream): a parked claim must
+// not hold the bytes of its request. From here on other threads may read the request.
 void keep_the_least(http::Request& request) {
   http::free_text(request.body);
   http::free_text(request.query);
@@ -126,7 +126,7 @@ void Api::add_cors(const http::Request& head, http::Response& response, bool pre
     response.headers.emplace_back("access-control-expose-headers", "*");
     if (!preflight) return;
     response.headers.emplace_back("access-control-allow-methods", "*");
-    // Browsers do not let the star stand for this one.
+    // For browsers, the star does not include this header.
     response.headers.emplace_back("access-control-allow-headers", has_token ? "*, authorization" : "*");
     return;
   }
@@ -161,7 +161,7 @@ http::Response Api::refused(const http::Request& head, const Refusal& refusal) c
   return finish(head, json_response(refusal.status, error_body(refusal, request_id)), request_id);
 }
 
-// The server's token, or a reason why none is needed.
+// True if the request has the server's token, or needs none.
 bool Api::may_enter(const http::Request& head) const {
   const auto& options = services_.options;
   if (!services_.token.is_needed() || is_health(head.path)) return true;
@@ -178,7 +178,7 @@ std::optional<Refusal> Api::refuse_entry(const http::Request& head, const Match&
   if (may_enter(head)) return std::nullopt;
   const bool has_other_door = found.route && found.route->door == Door::waitpoint_token;
   if (!has_other_door || services_.options.outside_signals_per_minute == 0) return unauthorized();
-  // Browsers do not let such pages signal: they would only use up the tries of those who may.
+  // Pages of other origins may not signal; they would only use up the rate limit of legitimate callers.
   if (is_sent_across_origins(head, services_.options.cors_origins)) return unauthorized();
   if (services_.outside_signals.take(head.peer)) return std::nullopt;
   return Refusal{429, "resource_exhausted", "too many signals without the server's token",
@@ -257,7 +257,7 @@ http::Response Api::refuse(http::Malformed why, const http::Request* head) {
 
 void Api::handle(std::shared_ptr<http::Exchange> exchange, std::function<void(http::Response)> answer) {
   const auto found = match(exchange->request.method, exchange->request.path);
-  // The edge has asked `admit` before; whoever calls directly may not have.
+  // The edge has called `admit` before; a direct caller may not have.
   if (auto answered = check(exchange->request, found)) return answer(*std::move(answered));
   const bool is_outsider = !may_enter(exchange->request);
   if (is_outsider && found.route->door == Door::server_token) {
@@ -287,7 +287,8 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange, std::function<void(ht
     call->query = Query(exchange->request.query);
     const bool wants_body = found.route->body == Body::json ||
                             (found.route->body == Body::json_if_any && !exchange->request.body.empty());
-    // Pages of strangers can send other types without asking first; so nothing is changed for them, either.
+    // Browsers let foreign pages send other content types without a preflight, so those types change nothing
+    // here.
     const bool is_typed = exchange->request.header("content-type") != nullptr;
     const bool must_be_json = wants_body || (is_typed && changes_something(exchange->request.method));
     if (must_be_json && !says_json(exchange->request)) {
@@ -302,12 +303,12 @@ void Api::handle(std::shared_ptr<http::Exchange> exchange, std::function<void(ht
     keep_the_least(exchange->request);
     found.route->handle(call);
   });
-  // A route has read these when it returns; its answer may come much later.
+  // A route has read these when it returns, and its answer may come much later.
   call->body.reset();
   call->query = {};
 }
 
-// Absent: nobody records spans, or not of this.
+// Absent if spans are not recorded, or not for this request.
 std::optional<TraceContext> Api::begin_span(const http::Request& head) const {
   if (!services_.options.tracer || is_probe(head.path)) return std::nullopt;
   const auto callers = trace_of(head);
@@ -344,7 +345,7 @@ void Api::trace(const http::Request& head, const http::Response& response, std::
   services_.options.tracer->add(std::move(span));
 }
 
-// Refused logins, and everything that is asked of the administration.
+// Audits refused tokens, and every request to the administration.
 void Api::audit(const http::Request& head, const http::Response& response) const {
   const bool was_refused = response.status == 401 || response.status == 403;
   if (!services_.options.audit_log || !(was_refused || is_admin(head.path))) return;

@@ -1,5 +1,5 @@
-// Who answers: finds the route of a request, checks what all routes have in common (07 §1, §3), in the
-// specification's order, and hands it over.
+// The router: finds the route of a request, runs the checks that all routes share (07 §1, §3) in the
+// specification's order, and calls the route.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace flowfabric::api {
 
-// All of them, in the order of the specification.
+// All routes, in the order of the specification.
 std::span<const Route> routes();
 
 class Api : public http::Handler {
@@ -21,11 +21,11 @@ class Api : public http::Handler {
   http::Response refuse(http::Malformed why, const http::Request* head) override;
   void answered(const http::Request& head, const http::Response& response, double seconds) override;
 
-  // There is no such path.
+  // The answer for an unknown path.
   http::Response not_found(const http::Request& head) const;
-  // The server's token from now on.
+  // Replaces the server's token.
   void set_token(std::string token) { services_.token.set(std::move(token)); }
-  // From now on it says that it is not ready, and who waits for a stream is refused.
+  // From now on `/readyz` reports "not ready", and waits for streams are refused.
   void begin_draining() { services_.draining = true; }
 
  private:
@@ -44,7 +44,7 @@ class Api : public http::Handler {
   Services services_;
 };
 
-// One of two addresses, where the administration (metrics, health, /v1/admin) has one of its own.
+// One of two listening addresses, if the administration (metrics, health, /v1/admin) has its own.
 class Entrance : public http::Handler {
  public:
   enum class To { work, administration };

@@ -18,7 +18,7 @@ std::span<const Route> signal_routes();     // waitpoints, signals, suspensions,
 std::span<const Route> stream_routes();     // output and events, also live
 std::span<const Route> flow_routes();
 std::span<const Route> limit_routes();     // budgets and quotas
-std::span<const Route> task_routes();      // what workers need
+std::span<const Route> task_routes();      // claims and reports of workers
 std::span<const Route> registry_routes();  // lanes and workers
 std::span<const Route> operator_routes();  // holding, bulk operations, overview
 std::span<const Route> system_routes();    // health, metrics, the document

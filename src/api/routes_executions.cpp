@@ -29,7 +29,7 @@ void create(const CallPtr& call) {
   });
 }
 
-// A request that cannot be read does not keep the others from being made.
+// An item that cannot be read does not affect the others.
 void create_many(const CallPtr& call) {
   const auto fields = call->fields();
   const auto given = fields.array("executions", 0, kMaxCreates);
@@ -118,7 +118,7 @@ void write_lease(JsonWriter& out, const std::optional<LeaseSnapshot>& lease) {
       .end();
 }
 
-// Everything there is to know of it, where the reference's route tells a part.
+// The complete view of an execution; the reference's route shows a part.
 void read_snapshot(const CallPtr& call) {
   call->read(DescribeExecution{id_of(call)}, [](Call& self, const ExecutionSnapshot& execution) {
     JsonWriter out;
@@ -206,7 +206,7 @@ void list_attempts(const CallPtr& call) {
   });
 }
 
-// In the words of the state vector, as far as it has them.
+// Uses the words of the state vector where there are any.
 std::string_view reason_code(WaitingFor waiting_for) {
   switch (waiting_for) {
     case WaitingFor::dependency:
@@ -259,7 +259,7 @@ void explain(const CallPtr& call) {
   });
 }
 
-// Answers when it has ended, or when the time is up.
+// Answers when the execution has ended, or when the time is up.
 void await_end(const CallPtr& call) {
   const auto wait_ms = call->query.number<std::int64_t>("wait_ms").value_or(0);
   call->exchange->on_abandoned = [call] { call->reply(http::Response{.status = 204}); };

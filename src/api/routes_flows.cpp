@@ -12,7 +12,7 @@ FlowId id_of(const CallPtr& call) {
   return path_id<FlowId>("flow_id", call->segments[0]);
 }
 
-// The flow of the path; the body must name the same, if it names one.
+// The flow of the path; a flow in the body must be the same.
 FlowId id_of(const CallPtr& call, const std::optional<FlowId>& named) {
   const auto id = id_of(call);
   if (named && *named != id) refuse_input("path flow_id does not match body flow_id", kPathAdvice);
@@ -93,7 +93,7 @@ void apply_edge(const CallPtr& call) {
                     .edge_id = fields.id<EdgeId>("edge_id"),
                     .upstream_execution_id = fields.id<ExecutionId>("upstream_execution_id"),
                     .downstream_execution_id = fields.id<ExecutionId>("downstream_execution_id")};
-  // The edge has them since it was staged.
+  // Accepted and ignored: the edge has them since it was staged.
   fields.maybe_number<std::uint64_t>("graph_revision");
   if (fields.find_any("dependency_kind")) fields.text("dependency_kind");
   fields.maybe_text("data_passing_ref");
@@ -110,7 +110,7 @@ void apply_edge(const CallPtr& call) {
   });
 }
 
-// `given`: the policy in the caller's words, which are said back to it.
+// `given` is the policy in the caller's words, which the answer repeats.
 void reply_cancellation(Call& self, const FlowCancellation& cancelled, const std::string& given) {
   JsonWriter out;
   out.object();
@@ -220,7 +220,7 @@ void write_group(JsonWriter& out, const JoinSnapshot& group) {
   out.field("satisfied_at", group.satisfied_at).end();
 }
 
-// The same in the words of the reference's snapshot.
+// The same, in the form of the reference's snapshot.
 void write_edge_group(JsonWriter& out, const JoinSnapshot& group) {
   out.object().field("downstream_execution_id", group.downstream_execution_id);
   write_policy(out, "policy", group.policy);
@@ -276,7 +276,7 @@ void read_graph(const CallPtr& call) {
           .field("edge_id", edge.edge_id)
           .field("from", edge.upstream_execution_id)
           .field("to", edge.downstream_execution_id);
-      // Of one that is not applied, that it is pending.
+      // An edge that is not applied is shown as pending.
       if (edge.edge_state == EdgeState::pending)
         write_word(out, "state", edge.edge_state);
       else
@@ -373,7 +373,7 @@ void set_policy(const CallPtr& call) {
                      write_group(out, group);
                      return self.reply(200, out.take());
                    }
-                   // Nobody waits there yet.
+                   // No member waits there yet.
                    JsonWriter out;
                    write_group(out, JoinSnapshot{.downstream_execution_id = member, .policy = policy});
                    self.reply(200, out.take());

@@ -99,7 +99,7 @@ void report_usage(const CallPtr& call) {
   });
 }
 
-// What an execution has spent, so that it can be given back.
+// Records an execution's spending, so that it can be released.
 void record_spend(const CallPtr& call) {
   const auto fields = call->fields();
   fields.require("dimensions");
@@ -176,7 +176,7 @@ void list_breaches(const CallPtr& call) {
   });
 }
 
-// What a budget or a quota policy is attached to.
+// Replies with the attachment of a budget or a quota policy.
 void reply_attachment(Call& self, const Attachment& attachment) {
   JsonWriter out;
   out.object();
@@ -250,7 +250,7 @@ void list_quotas(const CallPtr& call) {
              });
 }
 
-// For schedulers that admit work themselves; claims do it on their own.
+// For schedulers that admit work themselves; claims run the check on their own.
 void check_admission(const CallPtr& call) {
   CheckAdmission request{.quota_policy_id = {},
                          .execution_id = call->fields().id<ExecutionId>("execution_id")};

@@ -1,4 +1,4 @@
-// What operators do to executions, one by one or many at once.
+// Operators' calls on executions, one by one or many at once.
 #include "api/routes.h"
 #include "api/shapes.h"
 
@@ -69,7 +69,7 @@ void promote(const CallPtr& call) {
 
 // ---- the whole store --------------------------------------------------------------------------------------
 
-// What a first page shows. Executions are not counted for it: their numbers are kept.
+// The figures of a first page. No execution is counted for it: the store maintains the numbers.
 void overview(const CallPtr& call) {
   call->read(ReadFigures{}, [](Call& self, const StoreFigures& figures) {
     std::map<PublicState, std::int64_t> counts;
@@ -117,7 +117,7 @@ void reply_report(Call& self, const StoreReport& report) {
   self.reply(200, out.end().end().take());
 }
 
-// Looks at every record, which takes its time: not on a thread that serves others.
+// Reads every record, which takes long, so it runs on a thread that serves nobody else.
 void check_store(const CallPtr& call) {
   const bool repair = call->has_body() && call->fields().flag_or("repair", false);
   if (call->services.checking.exchange(true)) {

@@ -35,7 +35,7 @@ void reply_lane(Call& self, const LaneStatus& lane) {
   self.reply(200, out.end().take());
 }
 
-// To be registered twice is no error, and changes nothing.
+// Registering a lane again is no error and changes nothing.
 void register_lane(const CallPtr& call) {
   call->run(RegisterLane{.lane_id = call->segments[0]}, reply_lane);
 }

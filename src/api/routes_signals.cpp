@@ -1,4 +1,4 @@
-// Suspension: waitpoints and their tokens, signals, what is suspended, and the secrets that sign tokens.
+// Suspension: waitpoints and their tokens, signals, suspended executions, and the secrets that sign tokens.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -78,7 +78,7 @@ void reply_delivery(Call& self, const SignalDelivered& delivered) {
   self.reply(200, out.end().end().take());
 }
 
-// Somebody without a genuine token is told nothing of what there is.
+// A caller without a genuine token must not learn what exists.
 bool is_before_token(ErrorCode code) {
   switch (code) {
     case ErrorCode::execution_not_found:
@@ -135,7 +135,7 @@ void deliver(const CallPtr& call) {
   });
 }
 
-// An operator's word, without a token. By convention `approved` or `rejected`.
+// A signal of an operator, without a token; by convention `approved` or `rejected`.
 void approve(const CallPtr& call) {
   const auto fields = call->fields();
   auto request = std::make_shared<DeliverApprovalSignal>();
@@ -196,7 +196,8 @@ void read_suspension(const CallPtr& call) {
   });
 }
 
-// "<when it was suspended>:<execution id>": what is listed next does not depend on what becomes of that one.
+// "<when it was suspended>:<execution id>": the next page does not depend on the later fate of that
+// execution.
 void read_cursor(const std::string& cursor, ListSuspended& request) {
   const auto colon = cursor.find(':');
   if (colon == std::string::npos) refuse_input("cursor: not one of this list", kCursorAdvice);
@@ -261,7 +262,7 @@ void audit(Services& services, const std::function<void(JsonWriter&)>& write) {
   services.options.audit_log(out.end().take());
 }
 
-// There is one keystore, which is partition 0 to who counts them.
+// There is one keystore; where partitions are counted, it is partition 0.
 void audit(Services& services, const std::string& kid, const Result<SecretRotated>& rotated) {
   audit(services, [&](JsonWriter& out) {
     if (rotated) {
@@ -279,7 +280,7 @@ void audit(Services& services, const std::string& kid, const Result<SecretRotate
   });
 }
 
-// It goes on all the same, and what becomes of it is audited when that is known.
+// The rotation continues, and its outcome is audited when it is known.
 void reply_too_late(Call& self, const std::string& kid) {
   const auto seconds =
       std::chrono::ceil<std::chrono::seconds>(self.services.options.rotation_timeout).count();
@@ -297,14 +298,14 @@ void reply_too_late(Call& self, const std::string& kid) {
                      .retryable = true});
 }
 
-// Told once, by whoever ends first: the engine with its answer, or the time.
+// Answered once: by the engine, or by the timeout, whichever comes first.
 struct Rotation {
   std::promise<void> ended{};
   std::atomic<bool> is_answered{false};
 };
 
 void reply_rotated(Call& self, const std::string& kid, const Result<SecretRotated>& rotated) {
-  // The engine did not come to it in time.
+  // The engine did not run it in time.
   if (!rotated && rotated.error().code == ErrorCode::timeout) return reply_too_late(self, kid);
   if (!rotated) return self.reply(rotated.error());
   JsonWriter out;
@@ -326,7 +327,7 @@ void rotate(const CallPtr& call) {
                   .detail = "Another rotation is running in this server: repeat the call when it has ended.",
                   .retryable = true};
   }
-  // Something else may have been put there by mistake, and is nothing for a log.
+  // A caller may have put something else there by mistake, which must not reach a log.
   auto kid = is_kid(request.new_kid) ? request.new_kid : "<malformed>";
   auto rotation = std::make_shared<Rotation>();
   const auto until = std::chrono::steady_clock::now() + call->services.options.rotation_timeout;
@@ -336,7 +337,7 @@ void rotate(const CallPtr& call) {
     if (!rotation->is_answered.exchange(true)) reply_rotated(*self, kid, rotated);
     rotation->ended.set_value();
   });
-  // One rotation at a time: one thread at most waits.
+  // There is one rotation at a time, so at most one thread waits.
   call->services.readers.run([self = call, kid, rotation, until] {
     rotation->ended.get_future().wait_until(until);
     if (!rotation->is_answered.exchange(true)) reply_too_late(*self, kid);

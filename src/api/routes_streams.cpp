@@ -1,4 +1,4 @@
-// What attempts say and what has happened: pages, tails, and live streams.
+// Output of attempts, and events: pages, tails, and live streams.
 #include <fmt/format.h>
 
 #include "api/live.h"
@@ -74,7 +74,7 @@ void tail_stream(const CallPtr& call) {
   request.count = read_limit(query, 50, 1, kMaxFrames);
   request.visibility = visibility_of(query);
   request.execution_id = id_of(call);
-  // Who leaves gives it back, although the engine goes on waiting.
+  // A client that leaves gives its permit back, although the engine still waits.
   auto permit = std::make_shared<std::shared_ptr<void>>(
       permit_for(call, call->services.stream_operations, "stream_ops"));
   const auto answer = [permit](Call& self, const StreamPage& page) { reply_page(self, page); };
@@ -94,7 +94,7 @@ http::Response live(std::shared_ptr<http::BodySource> source) {
           .source = std::move(source)};
 }
 
-// Where a client that comes again has left off.
+// The place at which a returning client left off.
 std::optional<std::string> resume_point(const CallPtr& call) {
   if (const auto* last = call->exchange->request.header("last-event-id"); last && !last->empty())
     return *last;
@@ -236,7 +236,7 @@ void list_streams(const CallPtr& call) {
   });
 }
 
-// Its life, in order. The cursor is the number of entries that were read.
+// The history of an execution, in order. The cursor is the number of entries read.
 std::string_view kind_of_entry(std::string_view what) {
   if (what == "signal") return "signal";
   if (what == "ended") return "completion";

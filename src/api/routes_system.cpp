@@ -1,4 +1,4 @@
-// Health, metrics, and what is running here.
+// Health, metrics, and the version.
 #include "api/engine_metrics.h"
 #include "api/openapi.h"
 #include "api/routes.h"
@@ -50,7 +50,7 @@ void alive(const CallPtr& call) {
 
 struct Check {
   std::string_view name;
-  std::string problem;  // empty: there is none
+  std::string problem;  // empty: healthy
 };
 
 std::string problem_of_clock(const EngineStats& stats) {
@@ -109,7 +109,7 @@ void document(const CallPtr& call) {
 
 // ---- metrics ----------------------------------------------------------------------------------------------
 
-// What it said last, when the store does not answer in time.
+// The current figures, or the last ones if the store does not answer in time.
 std::optional<StoreFigures> figures_of(Services& services) {
   const auto seen = services.figures.fresh();
   std::lock_guard lock(services.last_figures_mutex);

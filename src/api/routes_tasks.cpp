@@ -1,4 +1,4 @@
-// What workers need: claiming, with a long poll, and reporting, one by one or many at once.
+// Routes of workers: claims, with a long poll, and reports, one by one or many at once.
 #include <fmt/format.h>
 
 #include "api/reports.h"
@@ -22,7 +22,7 @@ void reply_tasks(Call& self, const std::vector<ClaimedTask>& tasks) {
   self.reply(200, out.end().end().take());
 }
 
-// Exactly those that were granted, each with its own answer.
+// Claims of granted executions, each with its own answer.
 struct GrantedClaims {
   CallPtr call;
   std::vector<ExecutionId> ids;
@@ -83,7 +83,7 @@ void claim(const CallPtr& call) {
   request.wait_ms = fields.number_or<std::int64_t>("wait_ms", 0);
   if (fields.has("grants")) return claim_granted(call, request, fields.array("grants", 1, kMaxGrants));
   if (request.wait_ms > 0) {
-    // Who goes away while waiting is given nothing.
+    // A client that leaves while it waits is given no work.
     request.abandoned = {call->exchange, &call->exchange->abandoned};
     call->exchange->on_abandoned = [&engine = call->engine()] { engine.release_abandoned(); };
   }
@@ -113,9 +113,9 @@ std::string refused(const std::string& body) {
   return R"({"error":)" + body + "}";
 }
 
-// What is spent is counted by the budget's committer, which knows nothing of the order in which an
-// execution's own reports come. So if any report is about spending, all of the request run as if they were
-// about the execution of the first.
+// The committer of a budget counts spending, and it does not see the order of an execution's other reports.
+// So if any report is about spending, all reports of the request run in the order of the first one's
+// execution.
 std::optional<ExecutionId> common_order(JsonView reports) {
   if (reports.size() < 2) return std::nullopt;
   bool has_usage = false;
@@ -131,7 +131,7 @@ std::optional<ExecutionId> common_order(JsonView reports) {
   return has_usage ? first : std::nullopt;
 }
 
-// Each on its own, in order. What is wrong with one does not keep the others from being applied.
+// Applies the reports one by one, in order. A bad report does not affect the others.
 void report_many(const CallPtr& call) {
   const auto given = call->fields().array("reports", 1, kMaxReports);
   auto reports = std::make_shared<Reports>();
@@ -176,7 +176,7 @@ void check_grant(const GrantTerms& terms, const std::string& lane) {
   if (!lane.empty()) unwrap(check_lane(lane));
 }
 
-// A time to live beyond what fits is as wrong as any other that is too long.
+// A time to live that does not fit the type is refused like any other that is too long.
 std::int64_t read_grant_ttl(const Fields& fields) {
   const auto ttl = fields.number<std::uint64_t>("grant_ttl_ms");
   return static_cast<std::int64_t>(std::min<std::uint64_t>(ttl, std::numeric_limits<std::int64_t>::max()));
@@ -199,7 +199,7 @@ void claim_for_worker(const CallPtr& call) {
   });
 }
 
-// Of one execution that a scheduler has chosen.
+// Grants one execution that a scheduler has chosen.
 void issue_claim_grant(const CallPtr& call) {
   const auto fields = call->fields();
   IssueClaimGrant request{.lane_id = fields.text_or("lane_id", "default")};
@@ -217,7 +217,7 @@ void issue_claim_grant(const CallPtr& call) {
   });
 }
 
-// An operator takes it, whatever limits it.
+// An operator takes an execution regardless of limits.
 void claim_as_operator(const CallPtr& call) {
   IssueGrantAndClaim request;
   if (call->has_body()) {

@@ -39,7 +39,7 @@ CreateExecution read_create(const Fields& fields, std::string_view default_names
   }
   request.delay_until = fields.maybe_number<std::int64_t>("delay_until");
   request.execution_deadline_at = fields.maybe_number<std::int64_t>("execution_deadline_at");
-  // Told by existing clients, and not used: the id's tag and the store's clock decide.
+  // Existing clients send these. They are ignored: the id's tag and the store's clock decide.
   fields.maybe_number<std::uint16_t>("partition_id");
   fields.maybe_number<std::int64_t>("now");
   return request;

@@ -11,13 +11,13 @@ namespace flowfabric::api {
 
 // ---- read -------------------------------------------------------------------------------------------------
 
-// The keys of create. `default_namespace`: of one that names none.
+// The keys of create. `default_namespace` applies if the request names none.
 CreateExecution read_create(const Fields& fields, std::string_view default_namespace);
 // `input`, `input_base64`, or the reference's array of integers; absent: none of them.
 Fields::Payload read_payload(const Fields& fields, std::string_view array_name, std::string_view json_name,
                              std::string_view base64_name);
 LeaseFence read_fence(const Fields& fields);
-// The keys of a listing's filter, of a query or of an object.
+// The filter of a listing, from a query or an object.
 ExecutionFilter read_filter(const Query& query);
 ExecutionFilter read_filter(const Fields& fields);
 std::map<std::string, std::optional<std::string>> read_tag_changes(const Fields& fields);
@@ -30,13 +30,13 @@ void write_state(JsonWriter& out, const StateVector& state);
 void write_summary(JsonWriter& out, const ExecutionSummary& summary);
 void write_attempt(JsonWriter& out, const AttemptSnapshot& attempt);
 void write_creation(JsonWriter& out, const Creation& creation);
-// Of one that is listed also what it did; who is resumed by it knows.
+// A listed signal also shows its effect; a resumed worker knows it.
 void write_resume_signal(JsonWriter& out, const ResumeSignal& signal,
                          const std::optional<SignalEffect>& effect = std::nullopt);
 void write_waitpoint(JsonWriter& out, const WaitpointView& waitpoint);
 void write_counts(JsonWriter& out, const std::map<PublicState, std::int64_t>& counts);
 void write_budget(JsonWriter& out, const BudgetStatus& budget);
-// The members of an object: what became of a report.
+// Writes the members of the answer to a usage report.
 void write_usage(JsonWriter& out, const UsageReport& report);
 void write_grant(JsonWriter& out, const ClaimGrant& grant);
 
@@ -52,7 +52,7 @@ void write_word(JsonWriter& out, std::string_view name, const std::optional<Enum
   else
     out.key(name).null();
 }
-// Null instead of empty.
+// Writes null for an empty text.
 void write_text_or_null(JsonWriter& out, std::string_view name, const std::string& text);
 
 }  // namespace flowfabric::api

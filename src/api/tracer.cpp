@@ -101,7 +101,7 @@ bool Tracer::is_over() {
   return stopping_ && std::chrono::steady_clock::now() >= until_;
 }
 
-// Nobody waits for an answer longer than there is time.
+// The timeout of one request, bounded by the time that is left.
 std::chrono::milliseconds Tracer::patience() {
   std::lock_guard lock(mutex_);
   const auto left =
@@ -146,7 +146,7 @@ std::vector<Span> Tracer::spans_of(std::deque<Item> items) {
       continue;
     }
     const auto& attempt = std::get<EndedAttempt>(item);
-    // Without its trace it would be shown where it does not belong.
+    // Without its trace, the span would appear in the wrong place.
     if (!describe || is_over()) {
       ++dropped_;
     } else if (const auto execution = describe(attempt.execution_id); !execution) {
@@ -194,10 +194,10 @@ Tracer::Sent Tracer::send(const std::string& body, std::size_t count) {
   return Sent::yes;
 }
 
-// False: it is not worth it any more.
+// Returns false if another try is pointless.
 bool Tracer::wait_to_try_again(std::chrono::milliseconds pause) {
   std::unique_lock lock(mutex_);
-  // Who stops does not wait as long as the collector may stay away.
+  // A stop does not wait for a collector that is away.
   if (!stopping_) changed_.wait_for(lock, pause, [&] { return stopping_; });
   if (!stopping_) return true;
   const auto soon = std::min(until_, std::chrono::steady_clock::now() + kFirstPause);

@@ -1,5 +1,5 @@
-// Sends spans to a collector (OTLP over HTTP), from a thread of its own. Whoever has a span to add never
-// waits: what the queue has no room for, because the collector is slow or away, is dropped and counted.
+// Sends spans to a collector (OTLP over HTTP), from a thread of its own. Adding a span never waits: if the
+// queue is full, because the collector is slow or away, the span is dropped and counted.
 #pragma once
 
 #include <atomic>
@@ -20,9 +20,10 @@ struct TracerOptions {
   std::string endpoint;  // `http://host:4318`, without `/v1/traces`
   std::size_t max_queued{8192};
   std::size_t max_batch{512};
-  std::chrono::milliseconds interval{1000};          // how long a span waits for others, at most
-  std::chrono::milliseconds timeout{5000};           // for the collector's answer
-  std::function<void(const std::string&)> notice{};  // told when the collector goes away, and when it is back
+  std::chrono::milliseconds interval{1000};  // the longest wait of a span for others
+  std::chrono::milliseconds timeout{5000};   // for the collector's answer
+  std::function<void(const std::string&)>
+      notice{};  // called when the collector fails, and when it works again
 };
 
 struct TracerStats {
@@ -37,14 +38,13 @@ class Tracer {
   ~Tracer();  // stops, at once
 
   void add(Span span);
-  // To be EngineOptions::attempts_ended. What else there is to know of an execution is asked for later, on
-  // the tracer's thread.
+  // For EngineOptions::attempts_ended. The tracer's thread reads the rest of the execution later.
   void add(std::vector<EndedAttempt> attempts);
   void describe_with(std::function<Result<ExecutionSnapshot>(const ExecutionId&)> describe);
 
-  // Sends what is there, as far as `grace` allows; what is left is dropped.
+  // Sends the queued spans within `grace`, and drops the rest.
   void stop(std::chrono::milliseconds grace);
-  // Announces a stop: nothing that it sends from now on lasts longer.
+  // Announces a stop: no request to the collector lasts beyond this time.
   void must_end_by(std::chrono::steady_clock::time_point until);
 
   TracerStats stats() const;
@@ -67,8 +67,8 @@ class Tracer {
 
   const TracerOptions options_;
   const std::string instance_;
-  std::unique_ptr<http::Client> client_;  // of the thread
-  bool works_{true};                      // of the thread: the collector took the last batch
+  std::unique_ptr<http::Client> client_;  // used by the thread only
+  bool works_{true};                      // the same; the collector took the last batch
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -1,4 +1,4 @@
-// What the benchmark scenarios share: latencies, the report, and a store of their own.
+// Shared parts of the benchmark scenarios: latencies, the report, and a private store.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace flowfabric::cli {
 
-// Waits until everything that was started has been answered.
+// Waits until every started operation has been answered.
 class Gate {
  public:
   void start(int count) { open_ += count; }
@@ -45,10 +45,10 @@ struct Percentiles {
   double p95{};
   double p99{};
 };
-// Of microseconds, in milliseconds. Sorts its argument.
+// Percentiles of microseconds, in milliseconds. Sorts its argument.
 Percentiles percentiles(std::vector<std::uint32_t>& microseconds);
 
-// What a database was made to do, per task.
+// The work of a database per task.
 struct DatabaseCost {
   double round_trips{};
   double commits{};
@@ -70,11 +70,11 @@ struct BenchReport {
   double mean_batch{};
   std::uint64_t largest_batch{};
   std::optional<DatabaseCost> database{};
-  std::vector<std::pair<std::string, double>> figures{};  // what else the scenario measures
+  std::vector<std::pair<std::string, double>> figures{};  // further figures of the scenario
 
   double throughput() const { return static_cast<double>(tasks) / seconds; }
 };
-// As three figures: `name`_ms_p50 and so on.
+// Adds three figures: `name`_ms_p50 and so on.
 void add_figures(BenchReport& report, const std::string& name, const Percentiles& latency);
 std::string to_json(const BenchReport& report);
 std::string to_table(const BenchReport& report);
@@ -88,7 +88,7 @@ class BenchStore {
   ~BenchStore();
 
   Engine& engine() { return *engine_; }
-  // Since it was opened; absent where there is no database.
+  // The cost since the store was opened; absent without a database.
   std::optional<DatabaseCost> database_cost(std::int64_t tasks);
 
  private:
@@ -99,7 +99,7 @@ class BenchStore {
   std::unique_ptr<Engine> engine_;
 };
 
-// What every scenario has but the lifecycle, which has more.
+// The options of every scenario except the lifecycle, which has more.
 struct BenchOptions {
   std::string store{"sqlite:flowfabric-bench.db"};
   bool json{false};
@@ -109,7 +109,7 @@ struct BenchOptions {
 // A report without latencies and figures of its own.
 BenchReport report_of(BenchStore& store, const BenchOptions& options, const std::string& scenario,
                       std::int64_t tasks, double seconds);
-// The error of a benchmark that found the engine wrong.
+// The error of a benchmark that found a wrong result.
 std::unexpected<Error> wrong(const std::string& what);
 Result<void> expect_count(Engine& engine, const std::string& lane, PublicState state, std::int64_t count);
 
@@ -145,8 +145,8 @@ struct SuspendBenchOptions : BenchOptions {
   std::int64_t idle_cycles{500};
   std::int64_t cycles{20'000};
 };
-// A worker suspends, somebody outside signals, and a worker that waits in a claim goes on: first one at a
-// time on an idle engine, then many at once.
+// A worker suspends, a caller signals, and a worker with a parked claim resumes: first one at a time on an
+// idle engine, then many at once.
 Result<BenchReport> bench_suspend_resume(BenchStore& store, const SuspendBenchOptions& options);
 
 struct StreamBenchOptions : BenchOptions {

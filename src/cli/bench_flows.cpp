@@ -48,13 +48,13 @@ Result<std::vector<ClaimedTask>> claim(Engine& engine, const std::string& worker
   return engine.call(claim_of(worker, most, lane));
 }
 
-// Workers that submit chains, and claim and complete whatever is there. Like any worker with several slots,
-// they ask for more work while they report what they have done.
+// Workers that submit chains, and claim and complete any task. Like any worker with several slots, they claim
+// more work while they report.
 class Chains {
  public:
   Chains(Engine& engine, const FlowBenchOptions& options) : engine_(engine), options_(options) {}
 
-  // How long it took until the last node was completed; absent: something was refused.
+  // The time until the last node was completed; absent if an operation was refused.
   std::optional<double> run() {
     const auto start = SteadyClock::now();
     std::vector<std::thread> threads;
@@ -103,7 +103,7 @@ class Chains {
     });
   }
 
-  // Completes the tasks, and submits so many chains if there are as many left.
+  // Completes the tasks, and submits up to `chains` further chains.
   void post_all(const std::vector<ClaimedTask>& tasks, std::int64_t chains) {
     const auto left = options_.flows - next_.fetch_add(chains);
     std::vector<std::uint32_t> completed(tasks.size());
@@ -131,7 +131,7 @@ class Chains {
   SteadyClock::time_point ended_;
 };
 
-// Completes them in windows and says when each window was answered.
+// Completes the tasks in windows, and records when each window was answered.
 Result<void> complete_in_windows(Engine& engine, std::int64_t tasks, std::uint32_t window,
                                  std::vector<double>& answered_at) {
   const auto start = SteadyClock::now();
@@ -179,7 +179,7 @@ Result<void> add_upstream(Engine& engine, const FlowSubmission& flow, std::int64
   return {};
 }
 
-// Waits until so many cancellations have been written down behind `after`, and moves it behind them.
+// Waits until that many cancels are in the log after `after`, and moves `after` behind them.
 Result<void> await_cancels(Engine& engine, std::int64_t& after, std::int64_t count) {
   const auto until = SteadyClock::now() + std::chrono::seconds(60);
   for (std::int64_t seen = 0; seen < count;) {

@@ -1,6 +1,5 @@
-// The lifecycle over HTTP: every worker is one connection that submits, claims and completes, so many at once
-// as
-// `--in-flight` says; one at a time with single calls.
+// The lifecycle over HTTP. Every worker is one connection that submits, claims and completes `--in-flight`
+// tasks at once; one at a time with single calls.
 #include <fmt/format.h>
 
 #include <random>
@@ -57,7 +56,7 @@ class HttpWorker {
     if (shared_.first_refusal.empty()) shared_.first_refusal = why;
   }
 
-  // Empty: it was refused.
+  // Returns an empty text if it was refused.
   std::string post(const char* path, std::string body, std::vector<std::uint32_t>& latency) {
     const auto began = SteadyClock::now();
     auto answer = client_->send({.method = "POST",
@@ -90,7 +89,7 @@ class HttpWorker {
     post("/v1/executions/bulk", body + "]}", submit_latency);
   }
 
-  // What reports need of each: its id and its lease, as JSON.
+  // Claims tasks. Returns the id and the lease of each as JSON, as reports need them.
   std::vector<std::string> claim() {
     std::vector<std::string> tasks;
     const auto answer =

@@ -30,7 +30,7 @@ AppendFrame frame_of(const ClaimedTask& task, std::string payload) {
   return request;
 }
 
-// One frame at a time, to one who waits for it.
+// Appends one frame at a time, to a waiting tailer.
 Result<Percentiles> measure_tail(Engine& engine, std::int64_t frames) {
   const auto task = start_task(engine);
   if (!task) return std::unexpected(task.error());
@@ -118,7 +118,7 @@ Result<Written> measure_appends(Engine& engine, const StreamBenchOptions& option
   return Written{seconds, percentiles(latencies)};
 }
 
-// CPU that many use who only wait.
+// The processor time of many idle tailers.
 Result<double> measure_idle(Engine& engine, std::int64_t tailers) {
   const auto task = start_task(engine);
   if (!task) return std::unexpected(task.error());

@@ -16,7 +16,7 @@ using std::chrono::microseconds;
 constexpr std::int64_t kWaitMs = 500;
 // Long enough for the worker to be waiting again, and for what follows a commit to be over.
 constexpr microseconds kRest{3000};
-// The first ones find nothing prepared; they are not counted.
+// The first cycles find cold caches and are not counted.
 constexpr std::int64_t kWarmUp = 20;
 
 struct Latencies {
@@ -55,7 +55,8 @@ struct Shared {
   }
 };
 
-// What the signal carries: when its cycle began and when it was sent, in microseconds since the start.
+// The payload of a signal: the times at which its cycle began and the signal was sent, in microseconds since
+// the start.
 struct Times {
   std::int64_t began{};
   std::int64_t signalled{};
@@ -77,8 +78,8 @@ std::optional<Times> times_of(const ClaimedTask& task) {
   return second.ptr == end ? std::optional(times) : std::nullopt;
 }
 
-// A worker as real ones are: one thread waits in claims, the other runs what was claimed. Here that means to
-// suspend it, and to be the one outside who signals.
+// A worker like real ones: one thread waits in claims, the other runs the tasks. Here a task means to
+// suspend, and to send the signal from outside.
 class Worker {
  public:
   Worker(Shared& shared, int number)
@@ -126,7 +127,7 @@ class Worker {
     latencies.cycle.push_back(static_cast<std::uint32_t>(now - times->began));
   }
 
-  // Nothing: there will be nothing more.
+  // An empty list is the end.
   void hand_over(std::vector<ClaimedTask> tasks) {
     std::lock_guard lock(mutex_);
     is_closed_ = tasks.empty();

@@ -60,8 +60,8 @@ int print_failure(const std::string& id, const Failure& failure, bool as_json) {
   return failure.exit_code;
 }
 
-// Each by itself: one that is refused does not keep the others from being changed. The first refusal gives
-// the exit code.
+// Changes each execution by itself: a refusal does not affect the others. The first refusal gives the exit
+// code.
 int change_each(Client& client, const ChangeOptions& options) {
   int exit_code = kDone;
   std::uint64_t done = 0;
@@ -88,7 +88,7 @@ int change_each(Client& client, const ChangeOptions& options) {
 
 // ---- by a filter ------------------------------------------------------------------------------------------
 
-// A word that is given once stays one; several are a list.
+// A word that is given once is a string; several become a list.
 std::string filter_json(const Parameters& words) {
   std::map<std::string, std::vector<std::string>> by_name;
   for (const auto& [name, value] : words) by_name[name].push_back(value);
@@ -96,7 +96,7 @@ std::string filter_json(const Parameters& words) {
   return out.value(by_name).take();
 }
 
-// How many there are to do, where the counts of lanes tell.
+// The expected number of executions, if the counts of lanes can tell.
 std::optional<std::uint64_t> expected(Client& client, const ChangeOptions& options) {
   const auto words = options.filter.words();
   const bool is_counted = std::all_of(words.begin(), words.end(), [](const auto& word) {

@@ -41,7 +41,7 @@ int exit_code_of(int status) {
   return status == 502 || status == 503 || status == 504 ? kUnreachable : kRefused;
 }
 
-// In the words of the server's error, as far as they are for people. `store` is where it was asked.
+// Fails with the readable part of the server's error. `store` is the target of the request.
 [[noreturn]] void fail_as_told(int status, const std::string& body, const std::string& store) {
   const auto parsed = api::Json::parse(body);
   const bool is_ours = parsed && find(parsed->root(), "code");
@@ -58,7 +58,7 @@ int exit_code_of(int status) {
         "Set FF_API_TOKEN to the server's token, or FF_API_TOKEN_FILE to a file that holds it; the server "
         "does not accept the one that was sent, if any.";
   }
-  // The id may be right, and the place wrong.
+  // The id may be right and the store wrong.
   if (status == 404) failure.advice += fmt::format(" It was looked for in {}.", store::redacted_url(store));
   // The code says it already.
   if (failure.detail.starts_with("not found: ") && !failure.advice.empty()) failure.detail.clear();

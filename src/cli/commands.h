@@ -1,4 +1,4 @@
-// The subcommands of the `flowfabric` program. Each adds itself to the parser; what it returns is the exit
+// The subcommands of the `flowfabric` program. Each adds itself to the parser; its action returns the exit
 // code.
 #pragma once
 
@@ -21,7 +21,7 @@ void add_watch(Command& app, Action& chosen);  // tail, events
 void add_fleet(Command& app, Action& chosen);  // lanes, workers, budgets
 void add_top(Command& app, Action& chosen);
 
-// The rest.
+// Other commands.
 void add_serve(Command& app, Action& chosen);
 void add_demo(Command& app, Action& chosen);
 void add_migrate(Command& app, Action& chosen);

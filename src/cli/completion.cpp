@@ -1,4 +1,4 @@
-// `flowfabric completion`: scripts for shells, made from the very commands and options that the program has.
+// `flowfabric completion`: scripts for shells, generated from the parser's own commands and options.
 #include <fmt/core.h>
 
 #include "cli/commands.h"
@@ -13,7 +13,7 @@ struct Word {
   std::string help;
 };
 
-// What may follow one command: its subcommands and options.
+// The continuations of one command: its subcommands and options.
 struct Place {
   std::string path;  // "/flow/submit"; empty: the program itself
   std::vector<Word> commands;

@@ -20,12 +20,12 @@ namespace {
 
 constexpr const char* kToken = "FF_API_TOKEN";
 constexpr const char* kTokenFile = "FF_API_TOKEN_FILE";
-// Longer than any call waits for something to happen.
+// Longer than the longest poll.
 constexpr std::chrono::milliseconds kAnswerTimeout{60'000};
 
 // ---- a server ---------------------------------------------------------------------------------------------
 
-// Empty: none is given.
+// Empty if none is given.
 Result<std::string> given_token() {
   if (const char* token = std::getenv(kToken); token && *token != '\0') return std::string(token);
   const char* path = std::getenv(kTokenFile);
@@ -68,7 +68,7 @@ Result<std::unique_ptr<Connection>> connect(const ConnectionOptions& options) {
 
 // ---- an engine in this process ----------------------------------------------------------------------------
 
-// An answer does not say why the store has failed; here the operator is at the terminal.
+// Answers over HTTP hide why the store has failed; here the operator is at the terminal.
 void tell_cause(const std::string& text) {
   fmt::print(stderr, "flowfabric: {}\n", one_line(text));
 }
@@ -77,7 +77,7 @@ class DirectConnection : public Connection {
  public:
   explicit DirectConnection(Engine engine)
       : engine_(std::move(engine)), api_(engine_, {.read_threads = 2, .failure_log = tell_cause}) {}
-  // What is still on its way must not find the routes gone.
+  // Operations in progress must not outlive the routes.
   ~DirectConnection() override { engine_.stop(std::chrono::seconds(5)); }
 
   Result<http::Response> send(const http::Request& request) override {
@@ -112,7 +112,7 @@ class DirectConnection : public Connection {
   api::Api api_;
 };
 
-// Opening a store that is not there would make one.
+// Opening a store that does not exist would create one.
 Result<void> check_exists(const std::string& url) {
   const auto parsed = store::parse_store_url(url);
   if (!parsed) return std::unexpected(parsed.error());
@@ -132,7 +132,7 @@ Result<std::unique_ptr<Connection>> open_store(const std::string& url, Purpose p
   return std::make_unique<DirectConnection>(*std::move(engine));
 }
 
-// The problem with it; empty if there is none.
+// Returns the problem, or an empty text.
 std::string is_store_url(std::string& url) {
   for (const auto* scheme : {"http://", "https://", "sqlite:", "postgres://", "postgresql://", "memory:"}) {
     if (url.starts_with(scheme)) return "";

@@ -1,5 +1,5 @@
-// Where commands send their requests: a server, or an engine in this process. Both speak the HTTP API, so
-// that a command is written once and does the same in both cases.
+// The target of a command's requests: a server, or an engine in this process. Both speak the HTTP API, so a
+// command is written once and does the same in both cases.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@ namespace flowfabric::cli {
 
 inline constexpr const char* kDefaultStore = "http://127.0.0.1:9090";
 
-// What a command wants of a store that it opens itself. Whoever only looks runs no clock, so that nothing
-// changes; and only who submits may make a store that is not there.
+// The purpose for which a command opens a store itself. A command that only reads runs no clock, so that
+// nothing changes; only a submit may create a store.
 enum class Purpose { look, change, create };
 
 struct ConnectionOptions {
@@ -38,8 +38,8 @@ class Connection {
   // Any status is an answer.
   virtual Result<http::Response> send(const http::Request& request) = 0;
 
-  // Tells the body of an answer with status 2xx as it comes, until `piece` says false or it ends. The body of
-  // any other is in the answer.
+  // Passes the body of a 2xx answer piece by piece, until `piece` returns false or the body ends. Any other
+  // answer contains its body.
   using Piece = std::function<bool(std::string_view)>;
   virtual Result<http::Response> stream(const http::Request& request, const Piece& piece) = 0;
 };

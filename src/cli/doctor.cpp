@@ -22,7 +22,7 @@ struct DoctorOptions {
   bool json{false};
 };
 
-// Opening a store that is not there would make one, and it would be sound.
+// Opening a store that does not exist would create one, and report it sound.
 Result<void> check_exists(const std::string& url) {
   const auto parsed = store::parse_store_url(url);
   if (!parsed) return std::unexpected(parsed.error());

@@ -37,7 +37,7 @@ void fail(const Error& error) {
   const auto kind = error_info(error.code).kind;
   const bool is_unreachable = kind == ErrorKind::transport || kind == ErrorKind::unavailable;
   const int exit_code = kind == ErrorKind::not_found ? kNotFound : is_unreachable ? kUnreachable : kRefused;
-  // What the HTTP client says is a whole sentence.
+  // The HTTP client's error is a whole sentence.
   const auto detail = error.code == ErrorCode::transport && error.detail == "http" ? "" : error.detail;
   fail(exit_code, std::string(error_name(error.code)), detail, error.advice);
 }

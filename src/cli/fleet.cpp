@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto kRight = Table::Align::right;
 
-// All of a listing: a table whose rows `row` makes, or an object per line.
+// Prints a whole listing: a table whose rows `row` makes, or one object per line.
 template <class Row>
 int show_all(const CommonOptions& options, const std::string& plural, const Parameters& query, Table table,
              Row row) {

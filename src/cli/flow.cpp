@@ -137,7 +137,7 @@ int cancel_flow(const FlowCancelOptions& options) {
   api::JsonWriter out;
   out.object().field("reason", options.reason).field("cancellation_policy", options.policy).end();
   Client client(options.connection, Purpose::change);
-  // Members of a flow are cancelled one by one; they are waited for, but not for ever.
+  // The members are cancelled one by one; the command waits for them, up to a limit.
   const auto reply = client.post(path, out.take(), {{"wait", "true"}, {"wait_timeout_ms", "30000"}});
   if (options.json) {
     fmt::print("{}\n", reply.body);

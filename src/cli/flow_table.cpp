@@ -17,7 +17,7 @@ using api::JsonView;
 namespace {
 
 constexpr std::size_t kShownUpstreams = 6;
-constexpr std::size_t kDeepest = 20;  // deeper ones are not moved any further
+constexpr std::size_t kDeepest = 20;  // deeper members are not indented further
 
 struct Node {
   std::string id;
@@ -27,7 +27,7 @@ struct Node {
   std::string join;
   std::vector<std::pair<std::size_t, std::string>> upstreams;  // with the state of the edge
   std::vector<std::size_t> downstreams;
-  std::size_t waits_for{};  // not yet placed
+  std::size_t waits_for{};  // upstreams not placed yet
   std::size_t depth{};
 };
 
@@ -84,7 +84,7 @@ std::vector<Node> read(JsonView graph) {
   return nodes;
 }
 
-// Everybody after all of its upstreams. A flow has no cycles.
+// Sorts every member after all of its upstreams. A flow has no cycles.
 std::vector<std::size_t> in_order(std::vector<Node>& nodes) {
   std::vector<std::size_t> order;
   std::deque<std::size_t> ready;

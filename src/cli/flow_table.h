@@ -1,5 +1,4 @@
-// How a flow is drawn: a row for each member, after all that it waits for, and further in the longer the way
-// to it.
+// Draws a flow: one row per member, below all of its upstreams, indented by the length of its longest path.
 #pragma once
 
 #include <string>
@@ -8,7 +7,7 @@
 
 namespace flowfabric::cli {
 
-// `graph`: what GET /v1/flows/{id}/graph answers.
+// `graph` is the answer of GET /v1/flows/{id}/graph.
 std::string flow_table(api::JsonView graph);
 
 }  // namespace flowfabric::cli

@@ -1,4 +1,4 @@
-// `flowfabric get`, `list` and `why`: one execution, many of them, and what one waits for.
+// `flowfabric get`, `list` and `why`: one execution, many executions, and the reasons why one waits.
 #include <fmt/core.h>
 
 #include "cli/arguments.h"
@@ -150,7 +150,7 @@ int get(const OneOptions& options) {
 
 // ---- why --------------------------------------------------------------------------------------------------
 
-// The detail may say the time itself.
+// The detail may contain the time already.
 std::string until_text(const std::string& detail, std::int64_t until) {
   if (detail.find(time_to_text(until)) == std::string::npos) return ", until " + time_text(until);
   return " (in " + duration_text(std::max<std::int64_t>(until - now_ms(), 0)) + ")";

@@ -35,11 +35,11 @@ void add_commands(Command& app, Action& chosen) {
 
 constexpr const char* kOfMostCommands = "Most commands take these; they may stand before the command, too";
 
-// What was written on the command line, with the options of most commands behind the command that they are
-// for: `flowfabric --store URL flow list` is `flowfabric flow list --store URL`.
+// The words of the command line, with shared options moved behind their command: `flowfabric --store URL flow
+// list` is `flowfabric flow list --store URL`.
 struct Words {
   std::vector<std::string> in_order;
-  std::string unknown_command;  // the first word that should be a command and is none; empty: there is none
+  std::string unknown_command;  // the first word that should be a command and is not; empty: none
 };
 
 const Command* subcommand(const Command& of, const std::string& word) {
@@ -79,7 +79,7 @@ Words words_of(const Command& app, const std::vector<std::string>& given) {
   return words;
 }
 
-// Command lines can be read by every user of the machine; the program has its own copies by now.
+// Every user of the machine can read command lines. The program has its own copies by now.
 void hide_passwords(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const auto shown = store::redacted_url(argv[i]);
@@ -90,7 +90,7 @@ void hide_passwords(int argc, char** argv) {
   }
 }
 
-// What could not be written was not told. (With fputs: standard error may be as full as standard output.)
+// Output that could not be written is a failure. (Uses fputs: standard error may be full as well.)
 int run_chosen(const Action& chosen) {
   std::string trouble = "the output cannot be written";
   try {
@@ -112,7 +112,7 @@ int run_program(int argc, char** argv) {
       "variable FF_STORE names: another server, or a store that they open directly. FF_API_TOKEN or\n"
       "FF_API_TOKEN_FILE holds the server's token. `flowfabric COMMAND --help` has examples.\n\n" +
       std::string(kExitCodes));
-  // Shown and completed here; read where they are moved to.
+  // For help and completion only; the options are read where they are moved to.
   CommonOptions shown_only;
   add_common_options(app, shown_only);
   for (auto option : app.options()) {
@@ -137,6 +137,6 @@ int run_program(int argc, char** argv) {
 }  // namespace flowfabric::cli
 
 int main(int argc, char** argv) {
-  umask(077);  // whatever it writes is nobody else's business
+  umask(077);  // files are private to the user
   return flowfabric::cli::run_program(argc, argv);
 }

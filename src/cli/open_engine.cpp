@@ -18,13 +18,13 @@ std::unexpected<Error> is_empty(const char* variable) {
                    "Give a secret in hex, such as `openssl rand -hex 32` prints, or unset the variable.");
 }
 
-// Editors and `echo` put an end of line behind it.
+// Editors and `echo` add an end of line.
 std::string without_line_end(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
   return text;
 }
 
-// Empty: none is given.
+// Empty if none is given.
 Result<std::string> given_secret() {
   if (const char* secret = std::getenv(kSecret)) {
     if (*secret == '\0') return is_empty(kSecret);

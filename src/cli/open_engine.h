@@ -1,4 +1,4 @@
-// How the program opens an engine on a store that somebody keeps.
+// Opens an engine on a persistent store.
 #pragma once
 
 #include "flowfabric/engine.h"
@@ -11,7 +11,7 @@ inline constexpr const char* kSecretHelp =
     "FF_WAITPOINT_HMAC_SECRET_FILE, a file that holds it. Without either, the store's own is used.";
 
 // Takes the secret for waitpoint tokens from FF_WAITPOINT_HMAC_SECRET, or else from the file that
-// FF_WAITPOINT_HMAC_SECRET_FILE names. What is to be known goes to standard error.
+// FF_WAITPOINT_HMAC_SECRET_FILE names. Notices go to standard error.
 Result<Engine> open_engine(const std::string& url, EngineOptions options = {});
 
 }  // namespace flowfabric::cli

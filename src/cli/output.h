@@ -1,4 +1,4 @@
-// What people see: tables, colours (only on a terminal), times, and the progress of long work.
+// Output for people: tables, colours (only on a terminal), times, and progress.
 #pragma once
 
 #include <chrono>
@@ -10,20 +10,20 @@
 
 namespace flowfabric::cli {
 
-// Whether standard output is a terminal that takes colours; NO_COLOR and TERM=dumb say no.
+// True if standard output is a terminal with colours; NO_COLOR and TERM=dumb turn them off.
 bool has_colours();
 bool is_terminal(int descriptor);
-// Columns of the terminal; 0: there is none.
+// The width of the terminal; 0 if there is none.
 std::size_t terminal_width();
 
 enum class Colour { none, dim, bold, red, green, yellow, cyan };
 std::string coloured(std::string_view text, Colour colour);
-// Of a state of an execution, a flow, a lane.
+// The colour of a state of an execution, a flow or a lane.
 Colour colour_of_state(std::string_view state);
 
-// Control characters become visible, so that nobody's data can move the cursor or break a table.
+// Makes control characters visible, so that data cannot move the cursor or break a table.
 std::string printable(std::string_view text);
-// At most so many characters, the last one an ellipsis if there are more.
+// Cuts the text to `most` characters, the last one an ellipsis.
 std::string shortened(std::string_view text, std::size_t most);
 
 // Since the epoch, now.
@@ -45,7 +45,7 @@ class Table {
   explicit Table(std::vector<Column> columns);
 
   void add(std::vector<std::string> row);
-  // The rows so far, below the titles the first time. Columns never get narrower.
+  // The rows so far, the first time with the titles. Columns never get narrower.
   std::string take();
   bool empty() const { return rows_.empty() && !has_titles_; }
 
@@ -58,10 +58,10 @@ class Table {
   bool has_titles_{false};
 };
 
-// A line on standard error that is drawn again and again; nothing where that is no terminal.
+// A progress line on standard error; nothing if that is not a terminal.
 class Progress {
  public:
-  // No total: it is not known.
+  // An absent total is unknown.
   Progress(std::string what, std::optional<std::uint64_t> total);
   ~Progress();
   void show(std::uint64_t done, std::uint64_t failed = 0);

@@ -1,4 +1,4 @@
-// `flowfabric signal`: what a suspended execution waits for.
+// `flowfabric signal`: delivers a signal to a suspended execution.
 #include <fmt/core.h>
 
 #include "cli/arguments.h"
@@ -19,7 +19,7 @@ struct SignalOptions : CommonOptions {
   std::optional<std::string> idempotency_key;
 };
 
-// The one that it waits for.
+// The execution's only open waitpoint.
 std::string only_waitpoint(Client& client, const SignalOptions& options) {
   const auto reply = client.get(execution_path(options.execution, "/pending-waitpoints"));
   std::vector<std::string> ids;

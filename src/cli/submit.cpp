@@ -50,7 +50,7 @@ api::JsonView inside(api::JsonView variant) {
   return variant;
 }
 
-// The execution has ended: what it gave goes to standard output, how it ended decides the exit code.
+// Prints the result of an ended execution to standard output; its outcome decides the exit code.
 int show_end(const Reply& end, bool as_json) {
   const auto state = text_of(end.root(), "public_state");
   if (as_json) {

@@ -1,4 +1,4 @@
-// `flowfabric top`: what is going on, drawn anew every second.
+// `flowfabric top`: the state of the system, redrawn every second.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -26,13 +26,13 @@ struct TopOptions : CommonOptions {
   std::string every{"1s"};
 };
 
-// What one look has found.
+// The answers of one round.
 struct Look {
   std::optional<Reply> overview;
   std::vector<Reply> lanes;  // by page
 };
 
-// Absent: of a server that does not have this route yet.
+// Absent for an older server without this route.
 std::optional<Reply> overview_of(Client& client) {
   try {
     return client.get("/v1/overview");
@@ -66,7 +66,7 @@ std::string rates_text(JsonView overview) {
                      text_of(overview, "workers"), oldest.empty() ? "-" : oldest);
 }
 
-// Of all lanes together.
+// The totals of all lanes.
 std::string counts_text(const std::vector<Reply>& pages) {
   std::map<std::string, std::int64_t, std::less<>> counts;
   for (const auto& page : pages) {
@@ -132,7 +132,7 @@ std::string to_json(const Look& found) {
   return out.end().end().take();
 }
 
-// Until it is interrupted. A server that goes away may come back.
+// Runs until it is interrupted. A server that goes away may come back.
 int redraw(Client& client, const TopOptions& options, std::chrono::milliseconds pause) {
   for (;;) {
     std::string text;

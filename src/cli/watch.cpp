@@ -21,7 +21,7 @@ struct TailOptions : CommonOptions {
   bool without_best_effort{false};
 };
 
-// Somebody's output must not be able to do more to a terminal than fill it.
+// Output must not be able to control the terminal.
 std::string safe_text(std::string_view text) {
   if (!is_terminal(1)) return std::string(text);
   std::string safe;
@@ -84,7 +84,7 @@ void tail_live(Client& client, const std::string& path, const TailOptions& optio
 int tail(const TailOptions& options) {
   execution_argument(options.execution);
   Client client(options.connection, Purpose::look);
-  // Also where the attempt is given: an execution that is not there is told as such.
+  // Needed even if the attempt is given, to report a missing execution as such.
   const auto latest = latest_attempt(client, options.execution);
   const auto attempt = options.attempt < 0 ? latest : std::to_string(options.attempt);
   const auto path = execution_path(options.execution, "/attempts/" + attempt + "/stream");
@@ -108,7 +108,7 @@ struct EventOptions : CommonOptions {
   std::vector<std::string> types;
 };
 
-// The words of the library's families, or the shorter ones of the API.
+// Accepts the names of the library's families, and the API's shorter ones.
 std::string kind_argument(const std::string& given) {
   if (api::family_of(given)) return given;
   const auto family = enum_from_name<EventFamily>(given);

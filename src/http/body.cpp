@@ -10,8 +10,8 @@ namespace flowfabric::http {
 namespace {
 
 constexpr std::size_t kMaxLine = 4u << 10;  // a chunk's size with its extensions, or one trailer
-// Bytes around chunks (sizes, extensions, trailers) may be so many, and as many again as the chunks hold.
-// Otherwise a body could be sent for ever without becoming longer.
+// The allowance for bytes around chunks (sizes, extensions, trailers), beside as many as the chunks hold.
+// Without a bound, a body could be sent for ever without growing.
 constexpr std::uint64_t kFreeOverhead = 16u << 10;
 
 bool has_control_character(std::string_view text) {
@@ -51,7 +51,7 @@ std::size_t BodyReader::read(std::string_view bytes, std::string& content) {
   return bytes.size() - rest.size();
 }
 
-// False: it needs more, or there is nothing left to do.
+// False if it needs more bytes, or is done.
 bool BodyReader::step(std::string_view& bytes, std::string& content) {
   std::string_view line;
   switch (next_) {
@@ -77,7 +77,7 @@ bool BodyReader::step(std::string_view& bytes, std::string& content) {
       next_ = line.empty() ? Next::chunk_size : Next::malformed;
       return true;
     case Next::trailer:
-      // Trailers are not headers: what they say could have been refused at the head.
+      // Trailers are ignored: as headers, they might have been refused.
       if (!take_line(bytes, line)) return false;
       if (line.empty()) next_ = Next::nothing;
       return true;
@@ -88,7 +88,7 @@ bool BodyReader::step(std::string_view& bytes, std::string& content) {
   return false;
 }
 
-// A string that grows by itself may take twice what the body needs.
+// A string that grows by itself may take twice the memory of the body.
 void BodyReader::make_room(std::size_t more, std::string& content) const {
   const auto all = content.size() + left_;
   const auto needed = std::min<std::uint64_t>(content.size() + more, all);
@@ -96,7 +96,7 @@ void BodyReader::make_room(std::size_t more, std::string& content) const {
     content.reserve(std::min<std::uint64_t>(std::max<std::uint64_t>(needed, 2 * content.capacity()), all));
 }
 
-// True: nothing is left of it.
+// True if all of it was copied.
 bool BodyReader::copy(std::string_view& bytes, std::string& content) {
   const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(left_, bytes.size()));
   content.append(bytes.substr(0, count));
@@ -106,14 +106,14 @@ bool BodyReader::copy(std::string_view& bytes, std::string& content) {
   return left_ == 0;
 }
 
-// What cannot become right is refused without waiting for the end of its line.
+// A line that cannot become valid is refused without waiting for its end.
 bool BodyReader::begins_with(std::string_view bytes, bool (*is_right)(char)) {
   if (bytes.empty()) return false;
   if (!is_right(bytes.front())) next_ = Next::malformed;
   return !is_malformed();
 }
 
-// The line comes without its end. False: it is not there yet, or is none.
+// Gives the line without its end. False if it is incomplete or malformed.
 bool BodyReader::take_line(std::string_view& bytes, std::string_view& line) {
   if (bytes.empty()) return false;
   const auto line_feed = bytes.substr(0, kMaxLine).find('\n');

@@ -1,4 +1,4 @@
-// Reads the body of a message out of the bytes that come: of a known size, in chunks, or until the end.
+// Reads the body of a message from incoming bytes: of a known size, in chunks, or until the connection ends.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@ class BodyReader {
  public:
   explicit BodyReader(BodyForm form = {});
 
-  // Appends to `content` what is there of the body. Returns how many of `bytes` it needs no more; the rest
-  // comes again with what follows, or belongs to the next message.
+  // Appends the available part of the body to `content`. Returns the number of bytes consumed. Pass the rest
+  // again with the bytes that follow; after the body it belongs to the next message.
   std::size_t read(std::string_view bytes, std::string& content);
 
   bool is_done() const { return next_ == Next::nothing; }
   bool is_malformed() const { return next_ == Next::malformed; }
-  // Nothing more comes. True: so it was meant, the body is complete.
+  // True if the body is complete when the connection ends here.
   bool ends_at_close() const { return next_ == Next::everything || is_done(); }
 
  private:

@@ -1,5 +1,5 @@
-// Bytes that have come and are not yet looked at, and bytes that wait to be written. Empty ones own no
-// memory: most connections do nothing most of the time.
+// Buffers of a connection: received bytes that are not parsed yet, and bytes that wait to be written. Empty
+// buffers own no memory, because most connections are idle most of the time.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class Inbox {
   bool empty() const { return size() == 0; }
 
   void add(std::string_view bytes) {
-    // What is taken already is dropped only now and then, or taking many small things would cost much.
+    // Consumed bytes are dropped only now and then; otherwise consuming many small pieces would be slow.
     if (taken_ > bytes_.size() / 2) bytes_.erase(0, std::exchange(taken_, 0));
     bytes_.append(bytes);
   }
@@ -41,11 +41,11 @@ class Inbox {
 class Outbox {
  public:
   bool empty() const { return parts_.empty(); }
-  // What is to be written first, and what follows it: for one gathering write.
+  // The next two parts, for one gathering write.
   std::string_view first() const { return part(0).substr(written_); }
   std::string_view second() const { return parts_.size() > 1 ? part(1) : std::string_view{}; }
 
-  // Small ones are joined, so that they travel together.
+  // Small parts are joined, so that they travel together.
   void add(std::string bytes) {
     if (!parts_.empty() && parts_.back().size() + bytes.size() <= kJoined)
       parts_.back() += bytes;

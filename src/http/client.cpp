@@ -38,7 +38,7 @@ bool is_one_word(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
 }
 
-// What the client itself says.
+// Headers that the client sets itself.
 bool is_of_the_client(std::string_view name) {
   constexpr std::array<std::string_view, 4> kNames{"host", "content-length", "transfer-encoding",
                                                    "connection"};
@@ -73,13 +73,13 @@ struct Client::Impl {
   }
   std::string bytes_of(const Request& request) const;
 
-  // No `piece`: the whole body is gathered.
+  // Without `piece` the whole body is gathered.
   Result<Response> ask(const Request& request, const Piece* piece);
   Result<Response> ask_once(ClientConnection& on, const Request& request, const Piece* piece, Deadline until);
   Result<ResponseHead> read_head(ClientConnection& on, bool to_head, Deadline until) const;
 
   bool has_begun{false};    // the first byte of the answer is there
-  bool can_be_kept{false};  // the connection, after it
+  bool can_be_kept{false};  // the connection, after the answer
 };
 
 std::string Client::Impl::bytes_of(const Request& request) const {
@@ -101,7 +101,7 @@ Result<Response> Client::Impl::ask(const Request& request, const Piece* piece) {
   if (auto checked = check(request); !checked) return std::unexpected(std::move(checked).error());
   const auto until = std::chrono::steady_clock::now() + options.timeout;
   for (bool is_retry = false;; is_retry = true) {
-    // It is put back only after an answer: what else may be left on it belongs to nobody.
+    // The connection is kept only after a complete answer, so that no stray bytes are left on it.
     auto used = std::move(connection);
     if (used == nullptr || !used->is_idle_and_open()) {
       auto opened = open(until);
@@ -111,7 +111,7 @@ Result<Response> Client::Impl::ask(const Request& request, const Piece* piece) {
     const bool is_reused = std::exchange(used->has_served, true);
     auto answer = ask_once(*used, request, piece, until);
     if (answer && can_be_kept) connection = std::move(used);
-    // A server closes idle connections when it likes, also just when the next request is on its way.
+    // A server may close an idle connection at any time, even while the next request is on its way.
     const bool was_closed_before = !answer && is_reused && !has_begun && !is_retry;
     if (!was_closed_before || std::chrono::steady_clock::now() >= until) return answer;
   }

@@ -1,5 +1,5 @@
-// A client for one server, over one connection that is kept: for the command line and for benchmarks. It
-// waits for each answer; one thread at a time may use it.
+// A client for one server, over one persistent connection: for the command line, traces and benchmarks. Each
+// call waits for its answer; one thread at a time may use a client.
 #pragma once
 
 #include <chrono>
@@ -16,8 +16,8 @@ namespace flowfabric::http {
 
 struct ClientOptions {
   std::chrono::milliseconds timeout{30'000};  // for connecting, and then for a whole answer
-  std::string ca_file{};                      // whom to trust; empty: whom the system trusts
-  bool insecure{false};                       // any certificate will do
+  std::string ca_file{};                      // trusted authorities; empty: the system's
+  bool insecure{false};                       // accept any certificate
   std::string certificate_file{};             // shown to a server that asks for one; empty: none
   std::string key_file{};
   std::string token{};               // sent as `authorization: Bearer …`; empty: none
@@ -30,12 +30,12 @@ class Client {
   static Result<std::unique_ptr<Client>> connect(const std::string& url, ClientOptions options = {});
   ~Client();
 
-  // Any status is an answer. A connection that the server has closed since the last one is opened again,
+  // Any status is an answer. A connection that the server has closed since the last request is opened again,
   // once.
   Result<Response> send(const Request& request);
 
-  // Tells the body as it comes, until `piece` says false or the server ends it. The timeout is for the header
-  // section only. Any status is an answer here, too; the body of one that is not 2xx is in it.
+  // Passes the body piece by piece, until `piece` returns false or the server ends it. The timeout applies to
+  // the header section only. Any status is an answer here, too; an answer that is not 2xx contains its body.
   Result<Response> stream(const Request& request, const std::function<bool(std::string_view)>& piece);
 
  private:

@@ -58,7 +58,7 @@ Result<Addresses> resolve(const Place& place) {
       fmt::format("The host {} is not known ({}): check the URL.", place.host, gai_strerror(trouble)));
 }
 
-// 0: time is up. Negative: trouble, see errno.
+// Returns 0 on timeout, and a negative number on failure, with errno.
 int poll_until(int socket, short events, ClientConnection::Deadline until) {
   for (;;) {
     int milliseconds = -1;
@@ -73,7 +73,7 @@ int poll_until(int socket, short events, ClientConnection::Deadline until) {
   }
 }
 
-// The error, 0 for none.
+// Returns the error; 0 for none.
 int connect_until(int socket, const addrinfo& address, ClientConnection::Deadline until) {
   if (::connect(socket, address.ai_addr, address.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS && errno != EINTR) return errno;
@@ -102,7 +102,8 @@ Result<int> connect(const Place& place, ClientConnection::Deadline until) {
     error = connect_until(socket, *one, until);
     if (error == 0) {
       set_option(socket, IPPROTO_TCP, TCP_NODELAY);
-      // A stream may be silent for long: the system notices when the server's machine is gone.
+      // A stream may be silent for long. With keep-alive, the system notices when the server's machine is
+      // gone.
       set_option(socket, SOL_SOCKET, SO_KEEPALIVE);
       return socket;
     }
@@ -187,12 +188,13 @@ Result<void> ClientConnection::wait(short events, Deadline until) const {
 
 bool ClientConnection::is_idle_and_open() {
   if (!in.empty()) return false;
-  // TLS has things of its own to say (tickets); a server that has ended, or speaks unasked, is of no use.
+  // TLS may have sent tickets, which is fine. A server that has closed, or has sent unsolicited bytes, is of
+  // no use.
   const auto got = read();
   return got && *got && in.empty();
 }
 
-// What cannot be written need not be: the server may have answered before it had everything.
+// A failed write is no error yet: the server may have answered before it had read everything.
 bool ClientConnection::write() {
   while (!out.empty()) {
     const auto moved = transport_->write(out.first(), out.second());
@@ -204,7 +206,7 @@ bool ClientConnection::write() {
   return true;
 }
 
-// False: the server has ended.
+// False if the server has closed its side.
 Result<bool> ClientConnection::read() {
   std::array<char, 32u << 10> room;
   const auto moved = transport_->read(room);

@@ -1,4 +1,4 @@
-// A client's connection: opens it, moves bytes, and waits for the socket, no longer than until a deadline.
+// A client's connection: connects, moves bytes, and waits for the socket, up to a deadline.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace flowfabric::http {
 
-// Where a URL points to.
+// The parts of a URL.
 struct Place {
   bool is_tls{false};
   std::string host{};  // without the brackets of IPv6
@@ -36,12 +36,12 @@ class ClientConnection {
   ClientConnection(const ClientConnection&) = delete;
   ClientConnection& operator=(const ClientConnection&) = delete;
 
-  // The server has not closed it, and has not said anything that nobody asked for.
+  // True if the server has neither closed the connection nor sent unsolicited bytes.
   bool is_idle_and_open();
 
   Outbox out;
   Inbox in;
-  bool has_served{false};  // an answer has come over it
+  bool has_served{false};  // it has carried an answer
   // Writes and reads until something new is in `in`, or the server has ended (false).
   Result<bool> exchange(Deadline until);
 
@@ -49,13 +49,13 @@ class ClientConnection {
   explicit ClientConnection(int socket) : socket_(socket) {}
   Result<void> shake_hands(Deadline until);
   Result<void> wait(short events, Deadline until) const;
-  // False: it has to wait.
+  // False if it has to wait.
   bool write();
   Result<bool> read();
 
   const int socket_;
   std::unique_ptr<Transport> transport_;
-  bool wants_writable_{false};  // TLS does, to go on reading
+  bool wants_writable_{false};  // TLS needs it, to continue reading
   bool may_have_more_{false};   // which does not make the socket readable
   bool has_ended_{false};
 };

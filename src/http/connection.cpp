@@ -1,4 +1,4 @@
-// Events, waiting, reading, ending. What is about answers is in connection_answer.cpp.
+// Events, waiting, reading, ending. Answers are in connection_answer.cpp.
 #include "http/connection.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kStepsAtOnce = 64;  // others want their turn as well
+constexpr int kStepsAtOnce = 64;  // then other connections get their turn
 constexpr std::size_t kReadAtOnce = 32u << 10;
 constexpr std::size_t kMaxAhead = 64u << 10;  // of requests that wait for their turn
 constexpr std::size_t kLittleAhead = 1u << 10;
@@ -25,7 +25,7 @@ constexpr std::size_t kSmallBody = 64u << 10;  // is read although its request w
 constexpr std::size_t kDiscardAtOnce = 256u << 10;
 constexpr auto kLingering = std::chrono::seconds(2);
 
-// Not more than `limit`. A body may look like many; then a little less is read ahead.
+// Counts up to `limit`. A body may look like several heads; then a little less is read ahead.
 std::size_t count_heads(std::string_view bytes, std::size_t limit) {
   constexpr std::string_view kEnd = "\r\n\r\n";
   std::size_t count = 0;
@@ -97,7 +97,7 @@ void Connection::go_on() {
   wait();
 }
 
-// True: there may be another step.
+// True if another step may follow.
 bool Connection::step() {
   switch (phase_) {
     case Phase::handshake:
@@ -132,7 +132,7 @@ void Connection::wait() {
 
 void Connection::wait_readable() {
   if (std::exchange(waits_readable_, true)) return;
-  // What TLS has read already does not make the socket readable once more.
+  // Bytes that TLS has buffered do not make the socket readable again.
   if (may_have_more_ && room_to_read() > 0) return post([this] { on_readable(); });
   socket_.async_wait(Socket::wait_read, [self = shared_from_this()](const boost::system::error_code&) {
     self->happen([&] { self->on_readable(); });
@@ -168,7 +168,7 @@ std::size_t Connection::room_to_read() const {
     case Phase::answering:
     case Phase::sending:
     case Phase::streaming: {
-      // Nobody needs these bytes yet; reading is how one notices that the client is gone.
+      // These bytes are not needed yet, but reading shows when the client is gone.
       const auto limit = edge_.options.max_pipelined;
       const auto most = edge_.is_nearly_full() ? kLittleAhead : kMaxAhead;
       if (in_.size() >= most || (!in_.empty() && count_heads(in_.bytes(), limit) >= limit)) return 0;
@@ -185,7 +185,7 @@ std::size_t Connection::room_to_read() const {
 void Connection::read() {
   const auto room = has_ended_ ? 0 : room_to_read();
   if (room == 0) return;
-  // One for all connections of a thread, so that a connection that waits needs none.
+  // One buffer for all connections of a thread, so that an idle connection needs none.
   thread_local std::array<char, kReadAtOnce> scratch;
   const auto moved = transport_->read(std::span(scratch).first(room));
   in_.add({scratch.data(), moved.bytes});
@@ -195,7 +195,7 @@ void Connection::read() {
   if (moved.status == Transport::Status::ended) client_has_ended();
 }
 
-// It may still read: an answer is written nevertheless, but nothing is waited for.
+// The client may still read, so an answer is written; but nothing waits for more input.
 void Connection::client_has_ended() {
   has_ended_ = true;
   may_have_more_ = false;
@@ -218,7 +218,7 @@ bool Connection::shake_hands() {
 
 bool Connection::read_head() {
   using Found = HeadFinder::Found;
-  // Some clients send an empty line after a body. Nobody needs many: they would be read for nothing.
+  // Some clients send an empty line after a body. More than a few are refused.
   for (; empty_lines_ < kMostEmptyLines && in_.bytes().starts_with("\r\n"); ++empty_lines_) in_.take(2);
   const bool is_idle = in_.empty() || in_.bytes() == "\r";
   if (is_idle && (has_ended_ || edge_.is_closing())) return close(), true;
@@ -251,7 +251,8 @@ void Connection::admit(RequestHead head) {
   Handler::Admission admission;
   if (!guarded([&] { admission = edge_.handler.admit(exchange_->request); })) return fail();
   const bool is_sized = head.body.kind == BodyForm::Kind::sized;
-  // A client that awaits "continue" may send the body or not: one cannot know what its next bytes are.
+  // A client that awaits "continue" may or may not send the body, so the meaning of its next bytes is
+  // unknown.
   const bool may_skip = is_sized && head.body.size <= kSmallBody && !head.awaits_continue;
   if (is_for_vital_requests_) {
     closes_ = true;
@@ -284,7 +285,7 @@ void Connection::refuse_at_head(Malformed why, bool may_skip_body) {
   refuse_at_head(std::move(response), may_skip_body);
 }
 
-// Tells the edge how much of requests it holds, beyond what every connection may.
+// Tells the edge how many bytes of requests this connection holds beyond the free allowance.
 void Connection::count_held() {
   const auto all = in_.capacity() + (exchange_ != nullptr ? exchange_->request.body.capacity() : 0);
   const auto counted = all > kUncounted ? all : 0;
@@ -327,7 +328,7 @@ bool Connection::skip_body() {
 // ---- Ending -----------------------------------------------------------------------------------------------
 
 void Connection::on_time_up() {
-  if (!is_overdue(Clock::now())) return;  // something has happened just in time
+  if (!is_overdue(Clock::now())) return;  // an event came just in time
   const bool is_too_slow = phase_ == Phase::body || (phase_ == Phase::head && !in_.empty());
   is_too_slow ? refuse(Malformed::too_slow) : close();
 }
@@ -346,7 +347,8 @@ void Connection::on_wind_up() {
     case Phase::sending:
     case Phase::streaming:
       abandon_exchange();
-      // Events can end anywhere, their reader comes again. Anything else would look complete and is not.
+      // A stream of events can end anywhere, because its reader resumes. Any other body would look complete
+      // without being so.
       if (source_ != nullptr && is_event_stream_) {
         abandon_source();
         end_stream();
@@ -368,7 +370,8 @@ void Connection::abandon_source() {
   if (source != nullptr) guarded([&] { source->abandon(); });
 }
 
-// A socket that is closed while its client still sends is reset, and the client may lose the answer.
+// If a socket is closed while its client still sends, the connection is reset, and the client may lose the
+// answer.
 void Connection::linger() {
   transport_->finish();
   in_.clear();

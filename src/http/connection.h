@@ -1,7 +1,7 @@
 // One client's connection: reads requests, asks the handler, writes answers, one request after the other.
 //
-// It is a small machine with a phase. Whatever happens (bytes come, there is room to write, an answer is
-// there, time is up) happens on its strand, and is followed by as many steps as are possible without waiting.
+// A connection is a state machine. Every event (bytes arrive, the socket is writable, an answer is ready,
+// time is up) runs on its strand, and is followed by as many steps as are possible without waiting.
 #pragma once
 
 #include <atomic>
@@ -27,8 +27,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   using Strand = boost::asio::strand<boost::asio::io_context::executor_type>;
   using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Strand>;
 
-  // The socket does not block. Its address has entered; the connection leaves for it. One that is only for
-  // vital requests is closed after its first.
+  // The socket is non-blocking. The caller has called `Edge::enter` for the address; the connection calls
+  // `leave`. A connection for vital requests only is closed after its first.
   Connection(Edge& edge, Socket socket, std::unique_ptr<Transport> transport, std::string peer,
              std::shared_ptr<Address> address, bool is_for_vital_requests);
   ~Connection();
@@ -38,11 +38,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool is_overdue(SteadyTime now) const { return deadline_.load(std::memory_order_relaxed) <= now; }
   void time_is_up();
   bool is_for_vital_requests() const { return is_for_vital_requests_; }
-  // Since when it has waited for a request; the latest time of all: it does not.
+  // The time since which it has waited for a request; the maximum if it does not wait.
   SteadyTime waits_since() const { return waits_since_.load(std::memory_order_relaxed); }
-  // Closes it if it has been waiting since then. False: it has not.
+  // Closes the connection if it has been waiting since then. False if it has not.
   bool make_room(SteadyTime since);
-  // The server is closing: finish what has begun, begin nothing.
+  // The server is closing: finish the current request and begin no other.
   void wind_up();
   void cut_off();
 
@@ -55,7 +55,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     sending,
     streaming,  // waiting for the next piece of a BodySource
     skipping,   // the body of a request that was refused
-    lingering,  // all is said; what the client still sends is not read, so that it reads what was said
+    lingering,  // the answer is sent; further input is discarded, so that the client can read the answer
     closed
   };
   using Piece = std::optional<std::string>;
@@ -92,11 +92,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void piece_arrives(std::uint64_t ticket, Piece piece);
   template <class Value>
   std::function<void(Value)> callback(void (Connection::*arrives)(std::uint64_t, Value));
-  // Others' code must not take the server down. False: it threw.
+  // Exceptions of the handler's code must not end the server. False if it threw.
   template <class F>
   bool guarded(F&& f);
   void refuse(Malformed why);
-  void fail();  // the handler has
+  void fail();  // after a failure of the handler
   void respond(Response response);
   Framing framing_of(const Response& response) const;
   void report(const Response& response);
@@ -134,10 +134,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Outbox out_;
   bool waits_readable_{false};
   bool waits_writable_{false};
-  bool read_wants_writable_{false};  // TLS may, to go on
+  bool read_wants_writable_{false};  // TLS may need it, to continue reading
   bool write_wants_readable_{false};
   bool may_have_more_{false};  // the last read was cut short by our own limit
-  bool has_ended_{false};      // the client sends nothing more
+  bool has_ended_{false};      // the client has closed its side
 
   // The request that is being read or answered.
   HeadFinder finder_;
@@ -149,11 +149,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   int empty_lines_{0};     // before it
   bool is_http_1_0_{false};
   bool is_in_flight_{false};
-  bool has_request_{false};  // that counts against its address's
-  std::size_t held_{0};      // bytes that count against everybody's
+  bool has_request_{false};  // counted for its address
+  std::size_t held_{0};      // bytes counted for the server
   bool closes_{false};       // after this answer
 
-  std::uint64_t ticket_{0};  // of what is being waited for; what comes with another one is too late
+  std::uint64_t ticket_{0};  // of the awaited callback; a callback with another ticket is too late
   std::optional<Response> answer_;
   std::optional<Piece> piece_;
   std::shared_ptr<BodySource> source_;

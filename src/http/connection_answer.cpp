@@ -1,4 +1,4 @@
-// How a connection comes by its answers, and sends them.
+// A connection's answers: getting them from the handler, and sending them.
 #include <algorithm>
 
 #include "http/connection_inline.h"
@@ -104,7 +104,7 @@ void Connection::respond(Response response) {
   source_ = std::move(response.source);
   is_chunked_ = framing == Framing::chunked;
   is_event_stream_ = response.content_type.starts_with("text/event-stream");
-  // A client that has ended cannot be seen to go away: it gets no stream.
+  // Once a client has closed its side, its leaving cannot be noticed; so it gets no stream.
   if (!has_body || has_ended_) abandon_source();
   if (source_ == nullptr && exchange_ != nullptr) exchange_->on_abandoned = nullptr;  // nobody waits any more
   phase_ = Phase::sending;

@@ -1,4 +1,4 @@
-// How things happen to a connection: the templates that both halves of it (connection*.cpp) use.
+// Event dispatch of a connection: the templates that both halves (connection*.cpp) use.
 #pragma once
 
 #include <boost/asio/post.hpp>

@@ -12,7 +12,7 @@ void Edge::notice(const std::string& what) const {
   try {
     options.notice(what);
   } catch (...) {
-    // There is nobody left to be told.
+    // Nobody is left to be notified.
   }
 }
 

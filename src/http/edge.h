@@ -1,4 +1,4 @@
-// What all connections of a server share: its options, its handler, and the list of them all.
+// The state that all connections of a server share: options, handler, and the list of connections.
 #pragma once
 
 #include <atomic>
@@ -20,26 +20,26 @@ namespace flowfabric::http {
 class Connection;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// One client address, and what its connections hold together.
+// One client address, and the totals of its connections.
 struct Address {
-  std::string name;  // as whom it is counted
+  std::string name;  // the name it is counted by
   bool is_trusted{false};
   std::size_t connections{0};  // guarded by the edge
   std::atomic<std::size_t> requests{0};
   std::atomic<std::size_t> bytes{0};
 };
 
-// A connection that waits for a request, and since when.
+// A connection that waits for a request, and the time since when.
 struct Waiting {
   std::weak_ptr<Connection> connection;
   SteadyTime since;
 };
 
-// Handlers keep callbacks as long as they like, also longer than the server lives. Through the gate they come
-// only while there is somebody to be called.
+// Handlers may keep callbacks longer than the server lives. The gate lets a callback through only while the
+// server is there.
 class Gate {
  public:
-  // Runs f, and is not closed meanwhile. False: it is closed.
+  // Runs f; the gate is not closed meanwhile. False if it is closed.
   template <class F>
   bool pass(F&& f) {
     std::shared_lock lock(mutex_);
@@ -71,17 +71,17 @@ class Edge {
   std::atomic<std::uint64_t> in_flight{0};
   std::atomic<std::size_t> held_bytes{0};  // of requests that are being read
 
-  // Tells the operator.
+  // Reports to the operator.
   void notice(const std::string& what) const;
 
-  // Null: it has as many connections as it may have. Otherwise it has one more.
+  // Counts one more connection of the address. Null if the address is at its limit.
   std::shared_ptr<Address> enter(const std::string& name, bool is_trusted);
   void leave(const std::shared_ptr<Address>& address);
-  // False: it has as many requests as it may have.
+  // False if the address is at its limit of requests.
   bool take_request(Address& address) const;
-  // Nothing more is read from this address than small requests.
+  // True if only small requests of this address may be read.
   bool is_full_for(const Address& address) const;
-  // Nothing is read before it is needed.
+  // True if connections must not read ahead.
   bool is_nearly_full() const { return held_bytes > options.max_body_memory / 2; }
 
   // False: the server is closing.
@@ -90,14 +90,14 @@ class Edge {
   std::size_t connections() const;
   std::vector<std::shared_ptr<Connection>> all() const;
   std::vector<std::shared_ptr<Connection>> overdue(SteadyTime now) const;
-  // Those that have waited longest, the longest at the end. Of those for vital requests only if no other
-  // does.
+  // The connections that have waited longest, the longest at the end. Connections for vital requests only if
+  // no other waits.
   std::vector<Waiting> waiting_longest(std::size_t most) const;
 
   // No connection is added after this.
   void begin_closing();
   bool is_closing() const { return is_closing_; }
-  // False: some are still there when the time is up.
+  // False if connections are left when the time is up.
   bool wait_until_empty(SteadyTime until);
 
  private:

@@ -5,7 +5,7 @@
 
 namespace flowfabric::http {
 
-// Another text whenever the file is another one, or was written to.
+// A text that changes when the file is replaced or written to.
 std::string file_stamp(const std::string& path);
 
 }  // namespace flowfabric::http

@@ -32,7 +32,7 @@ std::string_view view(beast::string_view text) {
   return {text.data(), text.size()};
 }
 
-// Beast's parser, used for header sections only: bodies are read by BodyReader.
+// Boost.Beast's parser, for header sections only: BodyReader reads bodies.
 template <bool is_request>
 class HeadParser : public beast::http::basic_parser<is_request> {
  public:
@@ -64,8 +64,8 @@ class HeadParser : public beast::http::basic_parser<is_request> {
   void on_field_impl(beast::http::field field, beast::string_view name, beast::string_view value,
                      error_code&) override {
     Header header{lower_case(view(name)), std::string(view(value))};
-    // Who sees another end of the message than a proxy in front can be made to see requests that are not
-    // there.
+    // A server that sees another end of the message than the proxy in front of it can be tricked into seeing
+    // requests that are not there.
     if (field == beast::http::field::transfer_encoding && lower_case(header.second) != "chunked")
       has_unknown_coding_ = true;
     take_header(std::move(header));
@@ -146,7 +146,7 @@ class ResponseParser final : public HeadParser<false> {
 }  // namespace
 
 HeadFinder::Found HeadFinder::look(std::string_view bytes) {
-  // Something else than HTTP, such as TLS, is recognized at once and not when it has sent enough.
+  // Input that is not HTTP, such as TLS, is refused at once and not after many bytes.
   if (!bytes.empty() && !is_token_character(bytes.front())) return Found::malformed;
   for (;;) {
     const auto line_feed = bytes.find('\n', scanned_);
@@ -172,7 +172,7 @@ HeadFinder::Found HeadFinder::end_line(std::string_view bytes, std::size_t line_
     return line_feed - 1 > max_line_ ? Found::too_large : Found::not_yet;
   }
   if (is_empty) return Found::whole;
-  // A folded line: others may read it as a header of its own.
+  // A folded line is refused: others may read it as a separate header.
   if (bytes[begin] == ' ' || bytes[begin] == '\t') return Found::malformed;
   return line_begin_ - first_line_end_ > max_headers_ ? Found::too_large : Found::not_yet;
 }

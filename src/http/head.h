@@ -1,5 +1,5 @@
-// The header section of a message: where it ends, and what it says. It is read in one go when all of it is
-// there, so that its limits are exact.
+// The header section of a message: finding its end, and parsing it. It is parsed at once when it is complete,
+// so that its limits are exact.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class HeadFinder {
   HeadFinder(std::size_t max_line, std::size_t max_headers)
       : max_line_(max_line), max_headers_(max_headers) {}
 
-  // `bytes`: all that is there, from the section's first byte on; never less than the last time.
+  // `bytes`: everything received from the section's first byte on; never less than the last time.
   Found look(std::string_view bytes);
   // Of the whole section, with the empty line at its end.
   std::size_t size() const { return line_begin_; }
@@ -29,12 +29,12 @@ class HeadFinder {
 
   std::size_t max_line_;
   std::size_t max_headers_;
-  std::size_t first_line_end_{0};  // 0: it is not there yet
+  std::size_t first_line_end_{0};  // 0: not found yet
   std::size_t line_begin_{0};
   std::size_t scanned_{0};
 };
 
-// How one knows where a body ends.
+// The framing of a body.
 struct BodyForm {
   enum class Kind { none, sized, chunked, until_close };
   Kind kind{Kind::none};
@@ -54,7 +54,7 @@ struct ResponseHead {
   bool keep_alive{false};
 };
 
-// Absent: it is not HTTP/1.x as it should be.
+// Absent if it is not well-formed HTTP/1.x.
 std::optional<RequestHead> parse_request_head(std::string_view head);
 // `to_head`: the request's method was HEAD, so there is no body whatever the headers say.
 std::optional<ResponseHead> parse_response_head(std::string_view head, bool to_head);

@@ -1,4 +1,4 @@
-// What travels over HTTP, without the network: requests and responses, and who answers them.
+// HTTP without the network: requests, responses, and the Handler that answers.
 //
 // The edge (server.h) turns bytes into requests and responses into bytes; a Handler decides. So a handler can
 // be called without a socket, which is how the command line works on a store directly.
@@ -19,31 +19,31 @@ namespace flowfabric::http {
 
 using Header = std::pair<std::string, std::string>;
 
-// Gives its memory back, which neither `clear` nor an assignment does.
+// Frees the string's memory, which neither `clear` nor an assignment does.
 inline void free_text(std::string& text) {
   std::string().swap(text);
 }
 
 struct Request {
   std::string method{"GET"};
-  std::string path{"/"};          // as it came: not decoded
+  std::string path{"/"};          // not decoded
   std::string query{};            // after the question mark, as it came
   std::vector<Header> headers{};  // names in lower case
   std::string body{};
   std::string peer{};  // the client's address
   bool keep_alive{true};
 
-  // Null: it has none.
+  // Null if there is no such header.
   const std::string* header(std::string_view lower_case_name) const;
 };
 
-// A body that is produced piece by piece, each when the one before has been sent.
+// A body that is produced piece by piece, each when the previous one has been sent.
 class BodySource {
  public:
   virtual ~BodySource() = default;
-  // Calls back once, on any thread, with the next piece; nothing more follows an absent one.
+  // Calls back once, on any thread, with the next piece; an absent piece is the end.
   virtual void next(std::function<void(std::optional<std::string>)> piece) = 0;
-  // Nobody listens any more: what is being waited for is not needed.
+  // The client is gone: the next piece is not needed.
   virtual void abandon() = 0;
 };
 
@@ -52,26 +52,26 @@ struct Response {
   std::string content_type{};  // empty: no such header
   std::string body{};
   std::vector<Header> headers{};
-  std::shared_ptr<BodySource> source{};  // in place of `body`
+  std::shared_ptr<BodySource> source{};  // instead of `body`
 };
 
-// What the edge and a handler know of one request while it is being answered.
+// One request while it is being answered, shared by the edge and the handler.
 struct Exchange {
   Request request;
-  // True once the client is gone, or the server is closing: whoever waits for something should stop.
+  // True once the client is gone or the server is closing: stop waiting.
   std::atomic<bool> abandoned{false};
   std::function<void()> on_abandoned{};  // set by the handler before it returns; called at most once
 };
 
-// Why the edge could not read a request.
+// Reasons why the edge refuses a request.
 enum class Malformed {
   bad_request,
   header_too_large,
   too_slow,
   body_too_large,
   too_busy,      // all connections are in use
-  address_busy,  // this client's address has as many connections or requests as one may have
-  no_memory,     // what is being read at the moment is as much as may be
+  address_busy,  // the client's address is at its limit of connections or requests
+  no_memory,     // the memory for requests is used up
   closing
 };
 BOOST_DESCRIBE_ENUM(Malformed, bad_request, header_too_large, too_slow, body_too_large, too_busy,
@@ -81,22 +81,23 @@ class Handler {
  public:
   virtual ~Handler() = default;
 
-  // The header section is there, the body not yet: an answer now, without reading it, or how long it may be.
+  // The decision after the header section: an answer without reading the body, or the limit of the body.
   struct Admission {
     std::optional<Response> refusal{};
     std::size_t max_body{0};
-    bool is_vital{false};  // is answered although there are too many connections or requests
+    bool is_vital{false};  // answered even above the limits of connections and requests
   };
   virtual Admission admit(const Request& head) = 0;
 
-  // Answers exactly once, now or later, on any thread. A handler that needs the body no more frees it before
-  // it returns: what is left of it then counts until the answer is sent.
+  // Answers exactly once, now or later, on any thread. A handler that no longer needs the body frees it
+  // before it returns; otherwise its bytes count until the answer is sent.
   virtual void handle(std::shared_ptr<Exchange> exchange, std::function<void(Response)> answer) = 0;
 
-  // The answer to what could not be read; `head` is what is known of it, if anything.
+  // The answer to an unreadable request; `head` is the known part, if any.
   virtual Response refuse(Malformed why, const Request* head) = 0;
 
-  // The answer is on its way: for access logs and metrics. `seconds`: since the header section was there.
+  // Called when the answer is sent, for access logs and metrics. `seconds` counts from the complete header
+  // section.
   virtual void answered(const Request& head, const Response& response, double seconds) = 0;
 };
 

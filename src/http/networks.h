@@ -1,4 +1,4 @@
-// Client addresses: which of them are in given networks, and as whom a client is counted.
+// Client addresses: membership in networks, and the name that a client is counted by.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace flowfabric::http {
 // An address, or a network with the number of its fixed bits: `10.1.2.3`, `10.0.0.0/8`, `fd00::/8`.
 class Network {
  public:
-  // Absent: it is none.
+  // Absent if it is not a network.
   static std::optional<Network> parse(std::string_view text);
   bool contains(const boost::asio::ip::address& address) const;
 
@@ -27,8 +27,8 @@ class Network {
 
 std::string without_mapping(const boost::asio::ip::address& address);
 
-// As whom a client is counted: its address; of IPv6 the first 64 bits, since a client usually has all
-// addresses that begin with them.
+// The name that a client is counted by: its address; of IPv6 the first 64 bits, because a client usually owns
+// all addresses that begin with them.
 std::string counted_as(const boost::asio::ip::address& address);
 
 }  // namespace flowfabric::http

@@ -24,14 +24,14 @@ using boost::system::error_code;
 constexpr auto kTick = std::chrono::milliseconds(250);
 constexpr int kTicksPerLookAtFiles = 4;
 constexpr auto kPauseWithoutResources = std::chrono::milliseconds(100);
-// One look for connections that wait serves so many new ones. A look that found none is not repeated before
-// many times as long has passed.
+// One search for idle connections makes room for this many new ones. A search that found none is not repeated
+// until many times its duration has passed.
 constexpr std::size_t kWaitingAtOnce = 64;
 constexpr int kPausePerLook = 20;
 constexpr int kRoomWithoutResources = 8;
 constexpr auto kBetweenNotices = std::chrono::minutes(1);
 
-// A notice that is repeated at most once a minute, however often there is a reason.
+// A notice that is given at most once a minute.
 class RareNotice {
  public:
   bool is_due() {
@@ -60,7 +60,7 @@ Result<std::vector<tcp::endpoint>> resolve(asio::io_context& io, const std::stri
                                  address, error.message()));
   }
   std::vector<tcp::endpoint> endpoints(found.begin(), found.end());
-  // Of a name such as localhost, what every client tries.
+  // For a name such as localhost, the address that every client tries.
   std::ranges::stable_partition(endpoints, [](const auto& one) { return one.address().is_v4(); });
   return endpoints;
 }
@@ -102,7 +102,7 @@ struct Server::Impl {
   bool drain(SteadyTime until);
   void stop();
 
-  // In this order: what the context destroys last may still look at the edge.
+  // The order matters: objects that the context destroys last may still use the edge.
   Edge edge;
   std::unique_ptr<Certificate> certificate;
   std::vector<Network> trusted;
@@ -113,7 +113,7 @@ struct Server::Impl {
   asio::steady_timer pause{strand};
   asio::steady_timer tick{strand};
   int ticks{0};
-  std::vector<Waiting> waiting;  // who has waited longest, as it was found the last time
+  std::vector<Waiting> waiting;  // the longest waiting connections, of the last search
   SteadyTime next_look{SteadyTime::min()};
   RareNotice no_resources;
   RareNotice no_room;
@@ -192,8 +192,8 @@ void Server::Impl::accept() {
 
 void Server::Impl::accepted(const error_code& error, Connection::Socket socket) {
   if (!acceptor.is_open()) return;
-  // A client that has left already is nothing special. Anything else will not be better at once: most likely
-  // there are no more file descriptors.
+  // A client that has left already is no problem. Any other error will not pass at once: most likely there
+  // are no more file descriptors.
   if (error && error != asio::error::connection_aborted) return rest_without_resources(error);
   try {
     if (!error) welcome(std::move(socket));
@@ -203,7 +203,7 @@ void Server::Impl::accepted(const error_code& error, Connection::Socket socket) 
   accept();
 }
 
-// Trying again at once would take a whole processor and help nobody.
+// Trying again at once would use a whole processor for nothing.
 void Server::Impl::rest_without_resources(const error_code& error) {
   for (int i = 0; i < kRoomWithoutResources && make_room() != nullptr; ++i) {
   }
@@ -224,7 +224,7 @@ void Server::Impl::welcome(Connection::Socket socket) {
   if (error) return;  // it has left already
   const bool is_trusted =
       std::ranges::any_of(trusted, [&](const auto& network) { return network.contains(peer.address()); });
-  // First of all: nobody makes room for an address that has enough already.
+  // This comes first: no connection makes room for an address that is at its limit.
   const auto address = edge.enter(counted_as(peer.address()), is_trusted);
   if (address == nullptr) return turn_away(socket, Malformed::address_busy);
   const auto open = edge.connections();
@@ -232,7 +232,7 @@ void Server::Impl::welcome(Connection::Socket socket) {
   const auto gone = open >= most ? make_room() : nullptr;
   // The new connection gets the place of the old one: for all requests, or for vital ones only.
   const bool is_for_vital = open >= most && (gone == nullptr || gone->is_for_vital_requests());
-  // Those that make room take a moment to close.
+  // Connections that make room take a moment to close.
   const auto limit = gone != nullptr ? kMostBeyondLimit : kConnectionsForVitalRequests;
   if (open >= most + limit) {
     edge.leave(address);
@@ -248,7 +248,7 @@ void Server::Impl::welcome(Connection::Socket socket) {
   connection->start();
 }
 
-// Closes the connection that has waited longest for a request. Null: none waits.
+// Closes the connection that has waited longest for a request. Null if none waits.
 std::shared_ptr<Connection> Server::Impl::make_room() {
   const auto now = std::chrono::steady_clock::now();
   for (;;) {
@@ -268,7 +268,7 @@ std::shared_ptr<Connection> Server::Impl::make_room() {
   }
 }
 
-// In one write, as well as it can be done: it must not cost what there is too little of.
+// Writes the refusal once, at best effort: it must not use resources that are short.
 void Server::Impl::turn_away(Connection::Socket& socket, Malformed why) {
   ++edge.refused;
   error_code ignored;
@@ -320,7 +320,7 @@ void Server::Impl::stop() {
     tick.cancel();
   });
   for (const auto& connection : edge.all()) connection->cut_off();
-  // Nothing is left to wait for: the threads come to their end.
+  // Nothing is left to wait for, so the threads end.
   work.reset();
   for (auto& thread : threads) thread.join();
 }

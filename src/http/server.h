@@ -1,7 +1,7 @@
-// The edge: listens, speaks HTTP/1.1 (with or without TLS), keeps limits, and asks a Handler for answers.
+// The edge: listens, speaks HTTP/1.1 (with or without TLS), enforces limits, and asks a Handler for answers.
 //
-// A connection costs neither a thread nor a timer: a few threads serve all, and one timer looks after
-// everybody's deadlines. Requests of one connection are answered one after the other, in order.
+// A connection costs neither a thread nor a timer: a few threads serve all, and one timer enforces all
+// deadlines. Requests of one connection are answered one after the other, in order.
 #pragma once
 
 #include <chrono>
@@ -16,21 +16,20 @@
 
 namespace flowfabric::http {
 
-// How many connections there may be beyond the limit: on them only vital requests are answered
-// (Handler::Admission), so that health can be asked for while all others are busy.
+// Connections beyond the limit, on which only vital requests are answered (Handler::Admission), so that
+// health checks work while all others are busy.
 inline constexpr std::size_t kConnectionsForVitalRequests = 32;
-// The same with those that are being closed.
+// The same, including connections that are being closed.
 inline constexpr std::size_t kMostBeyondLimit = 2 * kConnectionsForVitalRequests;
 
 struct ServerOptions {
   std::string address{"127.0.0.1"};
-  std::uint16_t port{0};  // 0: any that is free
+  std::uint16_t port{0};  // 0: any free port
   std::size_t threads{2};
   std::size_t max_request_line{16u << 10};
   std::size_t max_headers{32u << 10};
   std::size_t max_connections{10'000};
-  // Of one client address (of IPv6: of one /64). Addresses in `trusted_networks` may have as many as there
-  // are.
+  // Per client address (IPv6: per /64). Addresses in `trusted_networks` have no limit of their own.
   std::size_t max_connections_per_address{1000};
   std::size_t max_requests_per_address{800};  // being read or answered at a time
   std::vector<std::string> trusted_networks{"127.0.0.0/8", "::1"};
@@ -40,7 +39,7 @@ struct ServerOptions {
   std::size_t max_pipelined{64};  // requests that wait on one connection while another is being answered
   // From the first byte of a request, or from the connection, to its last header.
   std::chrono::milliseconds header_timeout{10'000};
-  // Without a byte of the body; also for a client that does not read what is written.
+  // Without progress of the body; also for a client that does not read its answer.
   std::chrono::milliseconds body_timeout{30'000};
   std::chrono::milliseconds idle_timeout{60'000};  // between requests
   // Both empty: no TLS. The files are read again when they change.
@@ -48,7 +47,7 @@ struct ServerOptions {
   std::string tls_key_file{};
   std::string tls_client_ca_file{};  // empty: clients need no certificate
   std::string tls_ciphers{};         // of TLS 1.2, in OpenSSL's words; empty: safe ones (tls.h)
-  std::function<void(const std::string&)> notice{};  // told what an operator should know; any thread
+  std::function<void(const std::string&)> notice{};  // remarks for an operator; any thread
 };
 
 struct ServerStats {
@@ -69,8 +68,9 @@ class Server {
   std::uint16_t port() const;
   ServerStats stats() const;
 
-  // Accepts nothing more, closes idle connections, abandons who waits (Exchange::abandoned), answers what is
-  // being answered with `connection: close`. True: all of it within `grace`; the rest is cut off.
+  // Accepts no more connections, closes idle ones, abandons waiting requests (Exchange::abandoned), and
+  // answers the current ones with `connection: close`. Returns true if all ended within `grace`; the rest is
+  // cut off.
   bool drain(std::chrono::milliseconds grace);
 
  private:

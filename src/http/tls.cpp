@@ -17,13 +17,13 @@ TlsContext new_context(const SSL_METHOD* method) {
   if (context == nullptr) throw std::bad_alloc();
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  // Writes are repeated with what is left, from wherever it is then; idle connections keep no buffers.
+  // A repeated write may pass the rest at another address; idle connections keep no buffers.
   SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                       SSL_MODE_RELEASE_BUFFERS);
   return context;
 }
 
-// OpenSSL would ask for a passphrase at the terminal.
+// Without this, OpenSSL would ask for a passphrase at the terminal.
 int no_passphrase(char*, int, int, void*) {
   return 0;
 }
@@ -35,13 +35,13 @@ std::unexpected<Error> unusable(const std::string& file, const std::string& advi
 
 constexpr const char* kSafeCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
-// Who showed a certificate that nobody here has signed is told so in the handshake.
+// The handshake tells a client that its certificate is not trusted.
 Result<void> demand_client_certificates(SSL_CTX* context, const std::string& ca_file) {
   if (SSL_CTX_load_verify_file(context, ca_file.c_str()) != 1)
     return unusable(ca_file, "give a readable file of certificates that sign those of clients, in PEM");
   SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(ca_file.c_str()));
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-  // Without one, a client that comes again with its session would be refused.
+  // Without a session id context, a client that resumes its session would be refused.
   constexpr std::string_view kSessions = "flowfabric";
   SSL_CTX_set_session_id_context(context, reinterpret_cast<const unsigned char*>(kSessions.data()),
                                  kSessions.size());
@@ -65,7 +65,7 @@ std::string tls_trouble() {
   std::string reason;
   while (const auto code = ERR_get_error()) {
     const char* text = ERR_reason_error_string(code);
-    // Codes of the operating system have no text of their own.
+    // Codes of the operating system have no text in OpenSSL.
     reason = text != nullptr ? text : ERR_SYSTEM_ERROR(code) ? "the file cannot be read" : "unknown";
   }
   return reason;
@@ -78,7 +78,7 @@ Result<TlsContext> load_server_tls(const ServerTls& files) {
   }
   ERR_clear_error();
   auto context = new_context(TLS_server_method());
-  // Requests say where they end: a client that leaves without a farewell has cut off nothing.
+  // Requests carry their length, so a client that closes without a TLS alert has cut off nothing.
   SSL_CTX_set_options(context.get(), SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   const auto& ciphers = files.ciphers;
@@ -110,7 +110,7 @@ Result<TlsContext> load_client_tls(const ClientTls& files) {
 
 Result<std::unique_ptr<Certificate>> Certificate::open(ServerTls files) {
   std::unique_ptr<Certificate> certificate(new Certificate(std::move(files)));
-  // The stamp is taken first: what changes while it is read is read again.
+  // The stamp is taken first, so that a file that changes during the read is read again.
   certificate->stamp_ = certificate->stamp();
   auto context = load_server_tls(certificate->files_);
   if (!context) return std::unexpected(std::move(context).error());

@@ -1,5 +1,5 @@
-// TLS: what a server shows, and whom a client trusts. Versions before 1.2 are not spoken, and of 1.2 only
-// ciphers with forward secrecy that authenticate what they encrypt.
+// TLS: the certificate of a server, and the trust of a client. Version 1.2 or newer, and with 1.2 only
+// ciphers with forward secrecy and authenticated encryption.
 #pragma once
 
 #include <memory>
@@ -19,21 +19,21 @@ using TlsContext = std::shared_ptr<ssl_ctx_st>;
 struct ServerTls {
   std::string certificate_file;  // with its chain
   std::string key_file;
-  std::string client_ca_file{};  // who signs clients' certificates; empty: they need none
+  std::string client_ca_file{};  // the authority of clients' certificates; empty: none needed
   std::string ciphers{};         // of TLS 1.2, in OpenSSL's words; empty: as above
 };
 Result<TlsContext> load_server_tls(const ServerTls& files);
 
 struct ClientTls {
-  std::string ca_file{};  // whom to trust; empty: whom the system trusts
-  bool insecure{false};   // anybody
-  // What the client shows, if a server asks for it; empty: nothing.
+  std::string ca_file{};  // trusted authorities; empty: the system's
+  bool insecure{false};   // trust any server
+  // The client's certificate, if a server asks for one; empty: none.
   std::string certificate_file{};
   std::string key_file{};
 };
 Result<TlsContext> load_client_tls(const ClientTls& files);
 
-// The last thing OpenSSL complained about on this thread; empty: nothing.
+// OpenSSL's last error on this thread; empty: none.
 std::string tls_trouble();
 
 // A server's certificate, which is read again when its files change.
@@ -43,8 +43,8 @@ class Certificate {
 
   // For new connections.
   TlsContext context() const;
-  // Looks at the files. What an operator should know: a new certificate is in use, or could not be read (the
-  // one before stays).
+  // Checks the files. Returns a remark for the operator if a new certificate is in use, or could not be read
+  // (then the previous one stays).
   std::optional<std::string> refresh();
 
  private:
@@ -53,7 +53,7 @@ class Certificate {
   std::string stamp() const;
 
   const ServerTls files_;
-  std::string stamp_;  // of what was read last
+  std::string stamp_;  // of the files that were read last
   mutable std::mutex mutex_;
   TlsContext context_;
 };

@@ -21,7 +21,7 @@ bool would_block(int error) {
   return error == EAGAIN || error == EWOULDBLOCK;
 }
 
-// The system's calls, without signals and interruptions.
+// System calls without signals and interruptions.
 ssize_t receive(int socket, char* to, std::size_t size) {
   for (;;) {
     const auto got = ::recv(socket, to, size, 0);

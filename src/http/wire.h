@@ -1,4 +1,4 @@
-// Answers as bytes.
+// Turns answers into bytes.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@
 
 namespace flowfabric::http {
 
-// How the client knows where the answer's body ends.
+// How the client finds the end of the answer's body.
 enum class Framing { no_body, sized, chunked, until_close };
 
-// Status line and headers. `connection`: the header of that name; empty: none. What the handler says about
-// the framing and the connection is left out, those are the edge's.
+// Status line and headers. `connection`: the header of that name; empty: none. The handler's own headers
+// about framing and the connection are left out, because the edge sets these.
 std::string response_head(const Response& response, Framing framing, std::string_view connection);
 
-// Closes the connection: the whole of an answer that is written without a connection's care.
+// A whole answer that closes the connection, for sockets without a Connection.
 std::string last_response(const Response& response);
 
-std::string as_chunk(std::string piece);  // not of nothing: that would be the last one
+std::string as_chunk(std::string piece);  // not empty: that would be the last chunk
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 inline constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 

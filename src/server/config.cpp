@@ -69,7 +69,7 @@ std::string toml_value(const Setting& setting, const std::string& text) {
   return fmt::format("[{}]", fmt::join(parts, ", "));
 }
 
-// Of a value that somebody else wrote: short, on one line, without secrets.
+// A value for an error text: short, on one line, without secrets.
 std::string for_an_error(const Setting& setting, const std::string& text) {
   if (setting.meaning.shape == Shape::secret) return "";
   auto shown = setting.meaning.shape == Shape::url ? store::redacted_url(text) : text;
@@ -122,7 +122,7 @@ Result<void> check_keys(const File& file) {
   return {};
 }
 
-// An empty text means that nothing was given, wherever it is a text that is asked for.
+// False for an empty text where the setting is a text: that means "not given".
 bool counts(const Setting& setting, const std::string& text, Source source) {
   const auto shape = setting.meaning.shape;
   if (!text.empty() || (shape != Shape::text && shape != Shape::url && shape != Shape::secret)) return true;
@@ -145,7 +145,7 @@ std::optional<Given> given_by_environment(const Setting& setting, const Variable
   return given(*text, setting.old_variable);
 }
 
-// Absent: the file does not have it.
+// Absent if the file does not have the setting.
 Result<std::optional<Given>> given_by_file(const Setting& setting, const File& file) {
   const auto found = file.values.find(std::string(setting.key));
   if (found == file.values.end()) return std::nullopt;
@@ -252,7 +252,7 @@ class Loader {
     return {};
   }
 
-  // The secret itself wins over a file that holds it, unless the file is named by a higher source.
+  // The secret itself wins over a file that holds it, unless a higher source names the file.
   Result<void> read_secret_file(std::string_view key, std::string_view file_key) {
     const auto& direct = given_.at(key);
     const auto& file = given_.at(file_key);
@@ -271,7 +271,7 @@ class Loader {
     const auto applied = find_setting(key)->meaning.apply(*secret, config_);
     if (!applied) return refuse(file_setting, file, "The text in the file is not usable. " + applied.error());
     config_.files_in_use.emplace(key, file.text);
-    // What is printed can be given as a file, and must not win over this one then.
+    // The printed configuration can be used as a file, and must then not win over this file.
     std::ranges::find(config_.settings, key, &SettingInForce::key)->value = toml_text("");
     return {};
   }
@@ -295,7 +295,7 @@ class Loader {
                             : "Give tls.certificate (FF_TLS_CERTIFICATE_FILE), too: TLS needs both files.");
   }
 
-  // An address that others can reach needs something that tells friends from strangers.
+  // An address that others can reach needs authentication.
   Result<void> check_doors() {
     const bool is_guarded = !config_.api_token.empty() || !config_.http.tls_client_ca_file.empty();
     if (!is_asked_for("listen") || is_guarded || config_.allow_anonymous) return {};
@@ -308,7 +308,7 @@ class Loader {
                   "certificates (--tls-client-ca). If everybody may do everything: --allow-anonymous.");
   }
 
-  // A body that is allowed must find room when nothing else is being read.
+  // The largest allowed body must fit into the memory for requests.
   Result<void> check_memory() {
     const auto& sizes = config_.max_body;
     const auto largest = std::max({sizes.control, sizes.signal, sizes.large, sizes.bulk});
@@ -335,7 +335,7 @@ class Loader {
     return check_retired_variables(sources_.environment, config_.warnings);
   }
 
-  // Those that the engine has; of the others there is nothing to turn off.
+  // Only rules that the engine has can be turned off.
   void set_clock_interval() {
     auto& shortest = config_.engine.clock_interval;
     shortest = {};

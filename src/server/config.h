@@ -1,5 +1,5 @@
-// The configuration of `flowfabric serve`: flags win over environment variables, those over a TOML file, that
-// over defaults. Every setting is one row of a table in config_settings.cpp; docs/configuration.md lists
+// The configuration of `flowfabric serve`: flags win over environment variables, these over a TOML file, and
+// that over defaults. Every setting is one row of a table in config_settings.cpp; docs/configuration.md lists
 // them.
 #pragma once
 
@@ -38,23 +38,23 @@ struct SettingInForce {
 struct Config {
   std::string store_url;
   std::string store_file;
-  // `engine.clock_interval` is the shortest of `intervals` that is not zero, since the engine has one clock
-  // for all rules. That is only how late it may be: it sleeps until the next rule is due.
+  // `engine.clock_interval` is the shortest nonzero one of `intervals`, because the engine has one clock for
+  // all rules. It only bounds the delay: the clock sleeps until the next rule is due.
   EngineOptions engine;
-  // By rule: how late it may fire. Zero: it is off (`engine.rules_off`).
+  // The longest delay of each rule. Zero: the rule is off (`engine.rules_off`).
   std::map<std::string, std::chrono::milliseconds> intervals;
   http::ServerOptions http;
   std::string admin_address;  // empty: the administration has no address of its own
   std::uint16_t admin_port{};
   api::BodyLimits max_body;
   std::size_t max_json_values{};
-  std::string api_token;   // empty: nobody needs one
-  bool allow_anonymous{};  // whoever reaches the server, from wherever, may do everything
+  std::string api_token;   // empty: none is needed
+  bool allow_anonymous{};  // any client, from anywhere, may do anything
   bool metrics_are_open{};
   std::uint32_t outside_signals_per_minute{};
   std::string api_token_file;
   std::vector<std::string> cors_origins;
-  std::vector<std::string> lanes;  // to be there from the start; as given, maybe twice
+  std::vector<std::string> lanes;  // registered at the start; as given, maybe repeated
   std::uint32_t max_stream_operations{};
   std::string waitpoint_secret_file;
   std::chrono::milliseconds waitpoint_grace{};  // how long tokens of a rotated secret stay valid
@@ -64,14 +64,14 @@ struct Config {
   bool access_log{};
   std::string otlp_endpoint;  // empty: off
 
-  // By setting: the file that its text was read from.
+  // The file that the text of a setting was read from, by setting.
   std::map<std::string, std::string, std::less<>> files_in_use;
 
-  std::vector<std::string> warnings;  // for whoever starts the server; nothing secret
+  std::vector<std::string> warnings;  // for the operator; nothing secret
   std::vector<SettingInForce> settings;
 };
 
-// What the command line said.
+// The settings of the command line.
 struct FlagValues {
   std::map<std::string, std::string> by_key;
   std::string config_file;
@@ -90,16 +90,16 @@ struct Sources {
   FileReader read_file{read_text_file};
 };
 
-// Adds a flag for every setting that is no secret, --config and --print-config. `flags` must outlive `app`.
+// Adds --config, --print-config, and a flag for every setting that is not a secret. `flags` must outlive
+// `app`.
 void add_options(CLI::App& app, FlagValues& flags);
-// The variables, for the end of a help text.
+// The environment variables, for the end of a help text.
 std::string environment_help();
 
-// With `only`, keys of settings: the others keep their defaults, and what is said about them is not looked
-// at.
+// `only` restricts it to these settings: the others keep their defaults, and their sources are not read.
 Result<Config> load_config(const Sources& sources, const std::vector<std::string>& only = {});
 
-// One line per setting, and a file that --config takes, once secrets are put back.
+// One line per setting: a file for --config, once the secrets are filled in.
 std::string print_config(const Config& config);
 
 }  // namespace flowfabric::server

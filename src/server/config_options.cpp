@@ -1,4 +1,4 @@
-// What the command line shows of the settings.
+// Flags and help texts of the settings.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -24,7 +24,7 @@ void add_option(CLI::App& app, const Setting& setting, FlagValues& flags) {
   auto* option = app.add_option_function<std::string>(flag_of(setting), keep, std::string(setting.help));
   option->group(group_of(setting));
   option->type_name(is_boolean ? "" : setting.meaning.shape == Shape::number ? "NUMBER" : "TEXT");
-  if (is_boolean) option->expected(0, 1);  // --log-access and --log-access=true are the same
+  if (is_boolean) option->expected(0, 1);  // --log-access means --log-access=true
   if (!setting.default_text.empty() && !is_boolean) option->default_str(std::string(setting.default_text));
 }
 

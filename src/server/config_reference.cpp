@@ -48,7 +48,7 @@ constexpr std::array kRetired{
     RetiredVariable{"FF_SQLITE_POOL_SIZE", 1, kMost32},
 };
 
-// Empty is as good as not set.
+// An empty variable counts as not set.
 std::string value_of(const Variables& environment, const std::string& name) {
   const auto found = environment.find(name);
   return found == environment.end() ? "" : found->second;

@@ -1,5 +1,5 @@
-// Variables of the reference implementation that are no settings of ours: how it chooses its store, and what
-// is only checked, or ignored.
+// Environment variables of the reference implementation that are not settings of ours: its choice of a store,
+// and variables that are only checked, or ignored.
 #pragma once
 
 #include <optional>
@@ -15,16 +15,17 @@ struct ChosenStore {
   std::string variable;  // that chose it
 };
 
-// From FF_BACKEND, FF_SQLITE_PATH and FF_POSTGRES_URL. Absent: none of them is set. Adds to `warnings`.
+// The store of FF_BACKEND, FF_SQLITE_PATH and FF_POSTGRES_URL; absent if none of them is set. Adds to
+// `warnings`.
 Result<std::optional<ChosenStore>> store_of_reference(const Variables& environment,
                                                       std::vector<std::string>& warnings);
-// Says which of those variables are set in vain, because `store` is given by `origin`.
+// Warns of those variables that have no effect, because `origin` gives `store`.
 void warn_of_unused_store_variables(const Variables& environment, const std::string& origin,
                                     std::vector<std::string>& warnings);
 
 Result<void> check_retired_variables(const Variables& environment, std::vector<std::string>& warnings);
 
-// All of them.
+// The names of all of these variables.
 std::vector<std::string> reference_variables();
 
 }  // namespace flowfabric::server

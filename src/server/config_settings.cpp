@@ -141,7 +141,7 @@ Parsed<std::string> apply_cors_origins(const std::string& given, Config& config)
 
 Parsed<std::string> apply_trusted_addresses(const std::string& given, Config& config) {
   config.http.trusted_networks = split_list(given);
-  // An empty text would be the same as none given.
+  // An empty text would mean "not given".
   if (given == "none") config.http.trusted_networks.clear();
   for (const auto& text : config.http.trusted_networks) {
     if (!http::Network::parse(text))
@@ -166,7 +166,7 @@ Parsed<std::string> apply_scanner_tag(const std::string& tag, Config& config) {
   return tag;
 }
 
-// `ff_server=debug,warn` means warn for all but some parts; what it says about parts has no meaning here.
+// `ff_server=debug,warn` means warn except for some parts. Parts have no meaning here.
 std::optional<std::string> level_of_rust_log(const std::string& directives) {
   for (const auto& directive : split_list(directives)) {
     const auto level = lower_case(directive);
@@ -199,33 +199,33 @@ std::vector<Setting> make_table() {
       {"store_file", "FF_STORE_FILE", "", "File that holds the store URL, for one with a password",
        text(INTO(store_file))},
       {"listen", "FF_LISTEN_ADDR", "127.0.0.1:9090",
-       "Address and port, [::1]:9090 for IPv6; port 0: any that is free", listen},
+       "Address and port, [::1]:9090 for IPv6; port 0: any free port", listen},
       {"admin_listen", "FF_ADMIN_LISTEN_ADDR", "",
        "Another address for /metrics, health and /v1/admin, which are then not served on the first",
        admin_listen},
       {"api_token", "FF_API_TOKEN", "",
-       "Clients must send it as a bearer token; without one, everybody may do everything", api_token},
+       "Bearer token that clients must send; without one, any client may do anything", api_token},
       {"api_token_file", "FF_API_TOKEN_FILE", "", "File that holds the API token",
        text(INTO(api_token_file))},
       {"allow_anonymous", "FF_ALLOW_ANONYMOUS", "false",
-       "Listen without a token where others can reach the server: they may do everything then",
+       "Listen without a token on an address that others can reach: they may do anything",
        boolean(INTO(allow_anonymous))},
       {"metrics_open", "FF_METRICS_OPEN", "false", "Whether /metrics can be read without the token",
        boolean(INTO(metrics_are_open))},
       {"outside_signals_per_minute", "FF_OUTSIDE_SIGNALS_PER_MINUTE", "600",
-       "Signals that an address may send with a waitpoint's token alone; 0: none",
+       "Signals per minute that an address may send with only a waitpoint's token; 0: none",
        number(0, kMost32, INTO(outside_signals_per_minute))},
       {"cors_origins", "FF_CORS_ORIGINS", "",
        "Origins whose pages may call the API, separated by commas; empty: none", origins},
-      {"lanes", "FF_LANES", "default", "Lanes that are there from the start, separated by commas", lanes},
+      {"lanes", "FF_LANES", "default", "Lanes to register at the start, separated by commas", lanes},
       {"max_stream_operations", "FF_MAX_CONCURRENT_STREAM_OPS", "64",
        "Reads and tails of output streams at a time", number(1, kMost32, INTO(max_stream_operations)),
        "FF_MAX_CONCURRENT_TAIL"},
       {"shutdown_grace_ms", "FF_SHUTDOWN_GRACE_MS", "30000",
-       "How long running requests may take after a signal to stop; two seconds later it is ended by force",
+       "Time for running requests after a signal to stop; two seconds later the process is ended by force",
        number(0, kDayMs, INTO(shutdown_grace))},
       {"otlp_endpoint", "FF_OTLP_ENDPOINT", "",
-       "Where traces are sent, for example http://localhost:4318; empty: nowhere",
+       "Collector of traces, for example http://localhost:4318; empty: none",
        text(INTO(otlp_endpoint), check_http_url)},
 
       {"waitpoint.secret", "FF_WAITPOINT_HMAC_SECRET", "",
@@ -238,12 +238,11 @@ std::vector<Setting> make_table() {
        number(0, kMostMs, INTO(waitpoint_grace))},
 
       {"tls.certificate", "FF_TLS_CERTIFICATE_FILE", "",
-       "File with the certificate chain, PEM; with it, HTTPS is spoken",
-       text(INTO(http.tls_certificate_file))},
+       "File with the certificate chain, PEM; turns HTTPS on", text(INTO(http.tls_certificate_file))},
       {"tls.key", "FF_TLS_KEY_FILE", "", "File with the certificate's private key, PEM",
        text(INTO(http.tls_key_file))},
       {"tls.client_ca", "FF_TLS_CLIENT_CA_FILE", "",
-       "File with certificates, PEM; clients must show one that was signed by one of them",
+       "File with authorities, PEM; clients must present a certificate that one of them has signed",
        text(INTO(http.tls_client_ca_file))},
       {"tls.ciphers", "FF_TLS_CIPHERS", "",
        "Ciphers of TLS 1.2, in OpenSSL's words; empty: those with forward secrecy and authentication",
@@ -254,10 +253,10 @@ std::vector<Setting> make_table() {
       {"http.max_connections", "FF_HTTP_MAX_CONNECTIONS", "10000", "Connections at a time",
        number(1, 1'000'000, INTO(http.max_connections))},
       {"http.max_connections_per_address", "FF_HTTP_MAX_CONNECTIONS_PER_ADDRESS", "1000",
-       "Connections at a time of one client address, but for trusted ones",
+       "Connections at a time of one client address, except trusted ones",
        number(1, 1'000'000, INTO(http.max_connections_per_address))},
       {"http.max_requests_per_address", "FF_HTTP_MAX_REQUESTS_PER_ADDRESS", "800",
-       "Requests of one client address that may be read or answered at a time, but for trusted ones",
+       "Requests of one client address that may be read or answered at a time, except trusted ones",
        number(1, 1'000'000, INTO(http.max_requests_per_address))},
       {"http.trusted_addresses", "FF_HTTP_TRUSTED_ADDRESSES", "127.0.0.0/8,::1",
        "Addresses and networks without limits of their own, such as proxies, separated by commas; none: "
@@ -272,7 +271,7 @@ std::vector<Setting> make_table() {
        number(256, kMostBytes, INTO(http.max_request_line))},
       {"http.max_headers", "FF_HTTP_MAX_HEADERS", "32768", "Bytes of a request's headers",
        number(256, kMostBytes, INTO(http.max_headers))},
-      {"http.max_body", "FF_HTTP_MAX_BODY", "65536", "Bytes of a request's body, but for the three below",
+      {"http.max_body", "FF_HTTP_MAX_BODY", "65536", "Bytes of a request's body, except for the three below",
        number(1024, kMostBytes, INTO(max_body.control))},
       {"http.max_body_signal", "FF_HTTP_MAX_BODY_SIGNAL", "262144", "The same for a signal",
        number(1024, kMostBytes, INTO(max_body.signal))},
@@ -298,12 +297,13 @@ std::vector<Setting> make_table() {
       {"log.access", "FF_ACCESS_LOG", "false", "Whether every request is logged", boolean(INTO(access_log))},
 
       {"partitions.flow", "FF_FLOW_PARTITIONS", "256",
-       "Partitions of flows and executions; fixed when a store is made",
+       "Partitions of flows and executions; fixed when a store is created",
        number(1, kMost16, INTO(engine.flow_partitions))},
-      {"partitions.budget", "FF_BUDGET_PARTITIONS", "32", "Partitions of budgets; fixed when a store is made",
+      {"partitions.budget", "FF_BUDGET_PARTITIONS", "32",
+       "Partitions of budgets; fixed when a store is created",
        number(1, kMost16, INTO(engine.budget_partitions))},
       {"partitions.quota", "FF_QUOTA_PARTITIONS", "32",
-       "Partitions of quota policies; fixed when a store is made",
+       "Partitions of quota policies; fixed when a store is created",
        number(1, kMost16, INTO(engine.quota_partitions))},
 
       {"retention.executions_ms", "FF_RETENTION_MS", "86400000",
@@ -313,29 +313,29 @@ std::vector<Setting> make_table() {
        number(0, kMostMs, INTO(engine.event_retention))},
 
       {"engine.operation_deadline_ms", "FF_OPERATION_DEADLINE_MS", "30000",
-       "An operation that was not run by then is refused",
+       "Deadline after which a queued operation is refused",
        number(1, kDayMs, INTO(engine.operation_deadline))},
-      {"engine.max_queued_operations", "FF_MAX_QUEUED_OPERATIONS", "65536",
-       "Operations that may wait for their turn", number(1, kMost32, INTO(engine.max_queued_operations))},
-      {"engine.max_queued_bytes", "FF_MAX_QUEUED_BYTES", "268435456", "Bytes that they may hold together",
+      {"engine.max_queued_operations", "FF_MAX_QUEUED_OPERATIONS", "65536", "Operations that may be queued",
+       number(1, kMost32, INTO(engine.max_queued_operations))},
+      {"engine.max_queued_bytes", "FF_MAX_QUEUED_BYTES", "268435456", "Bytes of queued operations",
        number(1, kMostMs, INTO(engine.max_queued_bytes))},
-      {"engine.max_waiting_claims", "FF_MAX_WAITING_CLAIMS", "16384", "Claims that may wait for work",
+      {"engine.max_waiting_claims", "FF_MAX_WAITING_CLAIMS", "16384", "Claims that may be parked",
        number(1, kMost32, INTO(engine.max_waiting_claims))},
       {"engine.max_watchers", "FF_MAX_WATCHERS", "65536", "Readers that may wait for frames or events",
        number(1, kMost32, INTO(engine.max_watchers))},
       {"engine.max_batch", "FF_MAX_BATCH", "1024", "Operations that may share a commit",
        number(1, 1'000'000, INTO(engine.max_batch))},
       {"engine.budget_grace_ms", "FF_BUDGET_ENFORCE_GRACE_MS", "0",
-       "How long an attempt may go on past a hard limit that fails it; 0: until its worker ends it",
+       "How long an attempt may continue past a hard limit that fails it; 0: until its worker ends it",
        number(0, kMostMs, INTO(engine.budget_grace))},
       {"engine.reclaim_grace_ms", "FF_RECLAIM_GRACE_MS", "0",
-       "How long work whose lease was lost is not offered to other workers",
+       "How long an execution with a lost lease is not offered to other workers",
        number(0, kMostMs, INTO(engine.reclaim_grace))},
 
-      {"scanner.namespace", "FF_SCANNER_NAMESPACE", "", "See to timers of this namespace only",
+      {"scanner.namespace", "FF_SCANNER_NAMESPACE", "", "Handle timers of this namespace only",
        scanner_namespace},
       {"scanner.instance_tag", "FF_SCANNER_INSTANCE_TAG", "",
-       "See to timers of executions with this tag only, key=value", scanner_tag},
+       "Handle timers of executions with this tag only, key=value", scanner_tag},
 
       {"intervals.lease_expiry_ms", "FF_LEASE_EXPIRY_INTERVAL_MS", "1500",
        "How late a lost lease may be noticed", interval("lease_expiry", 1)},
@@ -348,10 +348,10 @@ std::vector<Setting> make_table() {
       {"intervals.suspension_timeout_s", "FF_SUSPENSION_TIMEOUT_INTERVAL_S", "2",
        "How late a suspension may time out", interval("suspension_timeout", 1000)},
       {"intervals.pending_waitpoint_expiry_s", "FF_PENDING_WP_EXPIRY_INTERVAL_S", "5",
-       "How late a waitpoint that was never used may expire", interval("pending_wp_expiry", 1000)},
+       "How late an unused waitpoint may expire", interval("pending_wp_expiry", 1000)},
       {"intervals.retention_trimmer_s", "FF_RETENTION_TRIMMER_INTERVAL_S", "60",
        "How late an execution may be removed after its retention", interval("retention_trimmer", 1000)},
-      {"intervals.budget_reset_s", "FF_BUDGET_RESET_INTERVAL_S", "15", "How late a budget may begin anew",
+      {"intervals.budget_reset_s", "FF_BUDGET_RESET_INTERVAL_S", "15", "How late a budget may be reset",
        interval("budget_reset", 1000)},
       {"intervals.budget_reconciler_s", "FF_BUDGET_RECONCILER_INTERVAL_S", "30",
        "How late budgets may be repaired", interval("budget_reconciler", 1000)},
@@ -370,11 +370,11 @@ std::vector<Setting> make_table() {
       {"intervals.edge_cancel_dispatcher_s", "FF_EDGE_CANCEL_DISPATCHER_INTERVAL_S", "1",
        "How late siblings before a join may be cancelled", interval("edge_cancel_dispatcher", 1000)},
       {"intervals.edge_cancel_reconciler_s", "FF_EDGE_CANCEL_RECONCILER_INTERVAL_S", "10",
-       "How late what such a cancel leaves behind may be removed", interval("edge_cancel_reconciler", 1000)},
+       "How late the remains of such a cancel may be removed", interval("edge_cancel_reconciler", 1000)},
       {"intervals.reclaim_s", "FF_RECLAIM_INTERVAL_S", "2", "How late lost work may be offered again",
        interval("reclaim", 1000)},
       {"intervals.worker_registry_ttl_sweep_s", "FF_WORKER_REGISTRY_SWEEP_INTERVAL_S", "30",
-       "How late a worker that is gone may be noticed", interval("worker_registry_ttl_sweep", 1000)},
+       "How late a dead worker may be noticed", interval("worker_registry_ttl_sweep", 1000)},
   };
 }
 

@@ -1,4 +1,4 @@
-// The table of settings: what `flowfabric serve` can be told, and how each is read.
+// The table of settings of `flowfabric serve`, and how each is read.
 #pragma once
 
 #include <functional>
@@ -17,15 +17,16 @@ enum class Shape {
   boolean,
   text,    // empty: not given
   url,     // the same, shown without its password
-  list,    // with commas, or an array in a file
-  secret,  // never shown, and no flag: command lines can be seen by everybody
+  list,    // separated by commas, or an array in a file
+  secret,  // never shown, and without a flag: all users can see command lines
 };
 
 struct Meaning {
   Shape shape;
-  // Puts the text into the configuration; returns it as it is to be printed. A text or URL is plain by then.
+  // Puts the text into the configuration and returns its printed form. A text or URL has been checked for
+  // plain text.
   std::function<Parsed<std::string>(const std::string& text, Config& config)> apply;
-  bool is_refused_when_empty{false};  // a variable; elsewhere, an empty text or secret is none
+  bool is_refused_when_empty{false};  // as a variable; elsewhere, an empty text or secret means none
 };
 
 struct Setting {
@@ -35,7 +36,7 @@ struct Setting {
   std::string_view help;
   Meaning meaning;
   std::string_view old_variable{};  // read if `variable` is not set
-  // What the old variable says in words of the new one; absent: nothing of use.
+  // Translates the old variable's text into the new one's; absent if it says nothing of use.
   std::optional<std::string> (*from_old)(const std::string& text){nullptr};
 };
 

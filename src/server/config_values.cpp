@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kSpaces = " \t";
 constexpr std::size_t kShortestToken = 16;
-constexpr std::size_t kShortestSecretBytes = 32;  // as many as HMAC-SHA256 makes use of
+constexpr std::size_t kShortestSecretBytes = 32;  // as many as HMAC-SHA256 uses
 constexpr std::uint64_t kLastPort = std::numeric_limits<std::uint16_t>::max();
 
 std::unexpected<std::string> give(std::string advice) {
@@ -44,7 +44,7 @@ bool is_visible(char c) {
 
 bool is_ipv6(const std::string& address) {
   in6_addr parsed{};
-  // What follows % names a network interface.
+  // The part after % names a network interface.
   return inet_pton(AF_INET6, address.substr(0, address.find('%')).c_str(), &parsed) == 1;
 }
 
@@ -119,7 +119,7 @@ Parsed<void> check_plain_text(std::string_view text) {
 }
 
 Parsed<void> check_api_token(std::string_view token) {
-  // A client could not send anything else in a header.
+  // Clients cannot send other characters in a header.
   if (!std::ranges::all_of(token, is_visible)) {
     return give("A token may hold visible ASCII characters only, such as `openssl rand -hex 32` prints.");
   }
@@ -181,7 +181,7 @@ std::string trimmed(std::string_view text) {
 
 namespace {
 
-// Levenshtein's, row by row.
+// Levenshtein distance, row by row.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

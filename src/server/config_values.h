@@ -1,5 +1,5 @@
-// Turns the text of a setting into its value. What cannot be read is answered with a sentence that says what
-// to give instead; who asked knows which setting it is about.
+// Turns the text of a setting into its value. The error of an unreadable text is a sentence that says what to
+// give instead; the caller adds the setting's name.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ using Parsed = std::expected<T, std::string>;
 Parsed<std::uint64_t> parse_number(std::string_view text, std::uint64_t least, std::uint64_t most);
 // true, false, 1 or 0, in any case.
 Parsed<bool> parse_boolean(std::string_view text);
-// Variables have always been read like this: 1 and true, in any case, and anything else is false.
+// The historic reading of variables: 1 and true, in any case, are true, and anything else is false.
 bool is_true_variable(std::string_view text);
 
-// Separated by commas; spaces around the parts and empty parts do not count.
+// Splits at commas; drops spaces around the parts, and empty parts.
 std::vector<std::string> split_list(std::string_view text);
 // The same; at least one part must be left.
 Parsed<std::vector<std::string>> parse_list(std::string_view text);
@@ -30,12 +30,12 @@ struct ListenAddress {
 };
 // host:port, and [::1]:port for IPv6.
 Parsed<ListenAddress> parse_listen_address(std::string_view text);
-// Only programs on this machine can reach it.
+// True if only programs on this machine can reach the address.
 bool is_loopback_address(const std::string& host);
 
-// No control characters, and UTF-8: anything else is an accident, and spoils logs.
+// Demands UTF-8 without control characters: anything else is a mistake, and spoils logs.
 Parsed<void> check_plain_text(std::string_view text);
-// Short ones can be guessed.
+// Refuses short tokens, which can be guessed.
 Parsed<void> check_api_token(std::string_view token);
 Parsed<void> check_waitpoint_secret(std::string_view hex);
 // http://host[:port][/path], or https.

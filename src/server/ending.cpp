@@ -14,10 +14,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// How long a server whose disk has failed may take to end.
+// The time to end for a server whose disk has failed.
 constexpr milliseconds kGraceAfterFailure{3000};
-// How much longer than its grace an end may take. The engine and the traces need a moment of it when the
-// clients have used up the grace.
+// The extra time beyond the grace. The engine and the traces need a part of it when clients have used up the
+// grace.
 constexpr milliseconds kBeyondGrace{2000};
 
 timespec from_now(steady_clock::time_point until) {

@@ -1,5 +1,4 @@
-// The end of the server process: what asks for it, how long it may take, and what happens when it takes
-// longer.
+// The end of the server process: its triggers, its time limit, and the forced exit beyond that.
 #pragma once
 
 #include <atomic>
@@ -19,28 +18,28 @@ inline constexpr int kFailed = 1;
 inline constexpr int kDiskFailed = 74;  // EX_IOERR of sysexits.h
 inline constexpr int kForced = 75;      // EX_TEMPFAIL: the grace was over, and something still ran
 
-// SIGINT or SIGTERM asks for the end, and so does a store that has failed for good. A thread of its own waits
-// for them, from the start on, so that nothing that runs in the process can hold up its end: a second signal
-// ends it at once, and so does the time, a little after the grace. Stores are as after a crash then, which
-// costs nothing that was acknowledged.
+// SIGINT, SIGTERM, or a store that has failed for good ask for the end. A dedicated thread waits for them
+// from the start on, so nothing that runs in the process can delay its end. A second signal ends the process
+// at once, and so does the time, a little after the grace. To the store this is a crash, which loses nothing
+// that was acknowledged.
 class Ending {
  public:
-  // Before any other thread is made, so that none of them is interrupted.
+  // Construct it before any other thread starts, so that signals interrupt none of them.
   Ending(Log& log, std::chrono::milliseconds grace);
   ~Ending();
   Ending(const Ending&) = delete;
   Ending& operator=(const Ending&) = delete;
 
-  // Asks for the end. Any thread may.
+  // Asks for the end; from any thread.
   void store_has_failed(const Error& why);
   bool store_failed() const { return store_failed_; }
 
-  // False: nobody has asked for the end in that time.
+  // False if nobody has asked for the end in that time.
   bool wait_for(std::chrono::milliseconds most);
   // Names the present stage (a literal), for the log of a process that is ended by force.
   void is_at(const char* stage) { stage_ = stage; }
 
-  // Of the end that was asked for.
+  // The time at which the grace of the requested end is over.
   std::chrono::steady_clock::time_point grace_ends() const;
   std::chrono::milliseconds grace_left() const;
 

@@ -38,7 +38,7 @@ void Log::say(LogLevel level, std::string_view text) {
 }
 
 void Log::record(std::string_view json) {
-  // Its time belongs into the same object.
+  // The time goes into the same object.
   api::JsonWriter time;
   time.value(timestamp());
   write(fmt::format("{{\"time\":{},{}", time.text(), json.substr(1)));
@@ -52,11 +52,11 @@ void Log::last_words(std::string_view text) {
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-// The one place where lines are written: whatever is in the text, it is one.
+// The one place that writes lines: any text becomes exactly one line.
 void Log::write(std::string_view text) {
   const auto line = one_line(text) + '\n';
   std::lock_guard lock(mutex_);
-  std::fwrite(line.data(), 1, line.size(), stderr);  // one that cannot be written is no reason to fail
+  std::fwrite(line.data(), 1, line.size(), stderr);  // a failed write is ignored
 }
 
 }  // namespace flowfabric::server

@@ -1,4 +1,4 @@
-// What the server says while it runs, a line at a time, on standard error.
+// The server's log: one line at a time, on standard error.
 #pragma once
 
 #include <mutex>
@@ -16,9 +16,9 @@ class Log {
   void info(std::string_view text) { say(LogLevel::info, text); }
   void warn(std::string_view text) { say(LogLevel::warn, text); }
   void error(std::string_view text) { say(LogLevel::error, text); }
-  // A JSON object, as it is; never left out.
+  // Writes a JSON object unchanged, whatever the level.
   void record(std::string_view json);
-  // Of a process that ends: left out if nobody reads the log, or a thread is stuck that writes to it.
+  // The last line of a process: skipped if nobody reads the log, or if a writing thread is stuck.
   void last_words(std::string_view text);
 
  private:

@@ -12,7 +12,7 @@ namespace flowfabric::server {
 
 namespace {
 
-// Connections to the store and its files come and go; with many connections there are more of them.
+// Room for the store's connections and files, which come and go; more of them with many connections.
 constexpr std::size_t kLeastReserve = 64;
 constexpr std::size_t kMostReserve = 1024;
 constexpr std::size_t kLeastConnections = 16;

@@ -1,15 +1,15 @@
-// How many files, and so connections, the process may have open at a time.
+// The limit of open files, which also limits connections.
 #pragma once
 
 #include <cstddef>
 
 namespace flowfabric::server {
 
-// Raises the limit as far as the system lets this process.
+// Raises the limit as far as the system allows.
 void raise_limit_of_open_files();
 
-// How many connections the limit allows, beside what is open now, what stores and logs may yet need, and
-// `more`. At least a few.
+// The number of connections that the limit allows, beside the files open now, those that stores and logs may
+// still need, and `more`. At least a few.
 std::size_t connections_that_fit(std::size_t more);
 
 }  // namespace flowfabric::server

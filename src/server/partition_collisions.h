@@ -1,4 +1,4 @@
-// Lanes that share a partition, and so get in each other's way: the report of `admin partition-collisions`.
+// Lanes that share a partition, and so contend: the report of `admin partition-collisions`.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace flowfabric::server {
 // Clean, Watch, Elevated or Remediate.
 std::string_view collision_severity(std::size_t colliding, std::size_t lanes);
 
-// Refuses a lane that is malformed or there twice.
+// Refuses a malformed or repeated lane.
 Result<std::string> partition_collisions_report(const std::vector<std::string>& lanes,
                                                 std::uint16_t flow_partitions);
 

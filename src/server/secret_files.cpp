@@ -23,7 +23,7 @@ Result<std::string> SecretFiles::use_again(const Watched& file) const {
 std::vector<Result<std::string>> SecretFiles::look() {
   std::vector<Result<std::string>> news;
   for (auto& file : files_) {
-    // Taken first: what changes while it is read is read again.
+    // The stamp is taken first, so that a file that changes during the read is read again.
     auto stamp = http::file_stamp(file.path);
     if (stamp == file.stamp) continue;
     file.stamp = std::move(stamp);

@@ -1,4 +1,4 @@
-// Secrets that lie in files are read again when these change.
+// Secrets in files, which are read again when the files change.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,12 @@ class SecretFiles {
  public:
   explicit SecretFiles(FileReader read_file = read_text_file) : read_file_(std::move(read_file)) {}
 
-  // Calls `use` with the new text whenever the file changes; what it returns is for the log.
+  // Called with the new text whenever the file changes; the returned text goes to the log.
   using Use = std::function<Result<std::string>(const std::string& text)>;
   void watch(std::string path, Use use);
 
-  // Looks at all of them. What an operator should know: a new secret is in force, or is not, and why.
+  // Checks all files. Returns a remark for the operator for each new secret that is in force, or could not be
+  // used.
   std::vector<Result<std::string>> look();
 
  private:
@@ -32,7 +33,7 @@ class SecretFiles {
   std::vector<Watched> files_;
 };
 
-// The text of a secret's file. Editors and `echo` put an end of line behind it.
+// The text of a secret's file without the end of line that editors and `echo` add.
 std::string without_line_end(std::string text);
 
 }  // namespace flowfabric::server

@@ -22,13 +22,13 @@ namespace flowfabric::server {
 
 namespace {
 
-// For how long a server whose disk has failed goes on telling so before it ends.
+// How long a server whose disk has failed reports that before it ends.
 constexpr std::chrono::seconds kTellsOfFailure{1};
 constexpr std::chrono::seconds kLooksAtFiles{1};
-// The least that the engine and the traces get when clients have used up the grace.
+// The least time for the engine and the traces when clients have used up the grace.
 constexpr std::chrono::milliseconds kLeastForEngine{1000};
 constexpr std::chrono::milliseconds kLeastForTraces{500};
-// Nobody but machines that look after it talks to the administration.
+// Only monitoring talks to the administration.
 constexpr std::size_t kMostToAdministration = 256;
 
 api::Options api_options(const Config& config, Log& log, api::Tracer* tracer) {
@@ -129,7 +129,7 @@ void look_at_files(SecretFiles& files, Log& log) {
   }
 }
 
-// How many connections each address may have: what the setting says, or less if fewer files may be open.
+// The connections of each listening address: as set, or fewer if the limit of open files is lower.
 struct Shares {
   std::size_t work;
   std::size_t administration;
@@ -149,7 +149,7 @@ Shares share_connections(const Config& config, Log& log) {
   return {std::min(work, config.http.max_connections), administration};
 }
 
-// The second address, if there is one.
+// Starts the second listening address, if there is one.
 Result<std::unique_ptr<http::Server>> start_administration(const Config& config, http::ServerOptions options,
                                                            std::size_t connections, http::Handler& handler) {
   if (config.admin_address.empty()) return nullptr;
@@ -171,12 +171,12 @@ int serve(const Config& config) {
   }
   warn_if_open(config, log);
 
-  // It outlives the engine, which tells it of attempts to the end.
+  // The tracer outlives the engine, which reports attempts to it until the end.
   std::unique_ptr<api::Tracer> tracer;
   if (!config.otlp_endpoint.empty()) {
     tracer = std::make_unique<api::Tracer>(api::TracerOptions{
         .endpoint = config.otlp_endpoint,
-        // One that is being waited for when the end is asked for does not outlast the grace.
+        // A request to the collector must not outlast the grace.
         .timeout = std::min(api::TracerOptions{}.timeout, std::max(config.shutdown_grace, kLeastForTraces)),
         .notice = [&log](const std::string& text) { log.warn(text); }});
   }
@@ -204,7 +204,7 @@ int serve(const Config& config) {
                     : std::unexpected(administration.error());
   if (!server) {
     log.error(server.error().to_string());
-    if (tracer) tracer->stop({});  // it may be asking the engine
+    if (tracer) tracer->stop({});  // it may be reading from the engine
     return kFailed;
   }
   log.info(fmt::format("flowfabric {} listens on {}://{}:{}, store {}", kVersion,
@@ -224,7 +224,7 @@ int serve(const Config& config) {
   log.info("shutting down; a second signal ends it at once");
   api.begin_draining();
   if (!(*server)->drain(ending.grace_left())) log.warn("some requests were cut off after the grace period");
-  // It tells to the end that the server is not ready.
+  // The administration reports to the end that the server is not ready.
   if (has_two) (*administration)->drain(std::chrono::milliseconds(100));
   ending.is_at("stopping the engine");
   engine->stop(std::max(ending.grace_left(), kLeastForEngine));

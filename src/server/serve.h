@@ -1,11 +1,11 @@
-// The server process: a store, an engine, the routes, the edge; from its start to a signal that ends it.
+// The server process: store, engine, routes and edge, from the start to the signal that ends it.
 #pragma once
 
 #include "server/config.h"
 
 namespace flowfabric::server {
 
-// Runs until SIGINT or SIGTERM, and answers then what is being answered (ending.h). Returns the exit code.
+// Runs until SIGINT or SIGTERM, then finishes the requests in progress (ending.h). Returns the exit code.
 int serve(const Config& config);
 
 }  // namespace flowfabric::server

@@ -4,7 +4,7 @@ export const lair = new URL(import.meta.url).origin;
 export const redirected = (url, status = 307) =>
   `${lair}/redirect?status=${status}&to=${encodeURIComponent(url)}`;
 
-// How long to wait for what may never come. A refused attempt never waits that long.
+// The longest wait for an event that may never come. A refused attempt never waits that long.
 let patience_ms = 20_000;
 export const setPatience = (ms) => (patience_ms = ms);
 

@@ -65,7 +65,7 @@ export class Server {
     await this.#until(`${method} ${path}`, () => this.asked(since, method, path).length > 0);
   }
 
-  // As curl would: nothing in it says that a browser has sent it.
+  // A request like curl's: nothing in it says that a browser has sent it.
   send({ method = 'GET', path, type, body, token = this.token }) {
     const headers = {
       ...(type ? { 'content-type': type } : {}),

@@ -29,7 +29,7 @@ export const pages = {
 
 const slug = (name) => name.toLowerCase().replace(/[^a-z]+/g, '-');
 
-// What the server would be asked.
+// The request that the server would get.
 export function requestOf({ name, request }, ids) {
   const names = { lane: slug(name), budget: ids.budget, execution: ids.waiting };
   return { ...request, path: request.path.replace(/{(\w+)}/, (_, key) => names[key]) };
@@ -55,7 +55,7 @@ export class Visit {
     }
   }
 
-  // What the page sees when it tries this on each of them.
+  // The page's view when it tries this on each address.
   #attempt(kind, { name }, targets, patience_ms) {
     return this.tab.evaluate(async ({ lair, kind, name, targets, patience_ms }) => {
       const { setPatience } = await import(`${lair}/page.mjs`);

@@ -516,7 +516,7 @@ TEST_P(AdmissionAtClaim, AnUnlimitedPolicyRecordsNothing) {  // 36
   EXPECT_EQ(quota(policy).admitted_in_window + quota(policy).active, 0u);
 }
 
-// What clears a limit wakes those who wait for work; no interval has to pass.
+// A limit that clears wakes parked claims; no interval has to pass.
 TEST_P(AdmissionAtClaim, AWaitingWorkerIsWokenWhenALimitClears) {
   const auto budget = used_up();
   const auto policy = make_quota({.max_concurrent = 1});

@@ -1,5 +1,5 @@
-// What a budget's limits do to the work that spends it (05 §5, §15): actions, reservations, the history of
-// breaches, and what becomes of a budget that is deleted.
+// The effects of a budget's limits on the work that spends it (05 §5, §15): actions, reservations, the
+// history of breaches, and what becomes of a budget that is deleted.
 #include "support/limit_support.h"
 
 namespace flowfabric {
@@ -192,7 +192,7 @@ TEST_P(BudgetActions, OnlyTheOneThatSpendsIsPaused) {
   const auto task = running_with(id);
   report(id, 101, task.execution_id);
   EXPECT_EQ(state(other.execution_id), expected::running());
-  // Nobody is named: nobody is paused.
+  // A report that names no execution pauses none.
   EXPECT_EQ(spend(id, 101), refused("tokens", 0, 100));
   EXPECT_EQ(state(other.execution_id), expected::running());
   complete(other);
@@ -226,7 +226,7 @@ TEST_P(BudgetActions, RerouteGoesOnWithTheNextTier) {
   EXPECT_EQ(attempt_log(task.execution_id), Log{"0 initial ended_failure budget_exceeded"});
   const auto next = claim_one();
   EXPECT_EQ(next.fallback, (Fallback{0, "small", "m"}));
-  // There is no further tier: it goes on.
+  // There is no further tier, so the attempt continues.
   EXPECT_EQ(report(id, 101, next.execution_id), refused("tokens", 0, 100));
   EXPECT_EQ(state(next.execution_id), expected::running());
 }

@@ -1,4 +1,4 @@
-// The same for every execution that a filter matches (09 §2): in the background, at a rate, to its end.
+// Bulk operations on every execution that a filter matches (09 §2): in the background, at a rate, to the end.
 #include <algorithm>
 #include <set>
 
@@ -176,7 +176,7 @@ TEST_P(BulkOperations, FiltersLikeAListing) {
                                              {.lane_id = "a", .execution_kind = "x"},
                                              {.created_after = kStart - 1, .created_before = kStart + 1}};
   for (auto filter : filters) {
-    // Those that an earlier round cancelled are out of the question.
+    // Executions that an earlier round cancelled no longer count.
     if (filter.states.empty()) filter.states = {PublicState::waiting, PublicState::delayed};
     const auto wanted = matching(filter);
     ASSERT_FALSE(wanted.empty());

@@ -10,7 +10,7 @@ using Outcomes = std::vector<TerminalOutcome>;
 
 class Cancel : public EngineTest {
  protected:
-  // What is the same from every state.
+  // The effects that are the same in every state.
   void expect_cancelled(const ExecutionId& id, AttemptState attempt) {
     const auto seen = describe(id);
     EXPECT_EQ(seen.state, expected::cancelled(attempt));

@@ -166,7 +166,7 @@ TEST_P(SoundStore, ThousandsAreLookedAt) {
 class SoundRestart : public Bulk<ReopenTest> {};
 INSTANTIATE_TEST_SUITE_P(DurableStores, SoundRestart, kDurableStores, store_name);
 
-// How long the ended are kept is the engine's choice at every start; a store is not damaged by another one.
+// The retention is the engine's choice at every start; another choice is no damage to a store.
 TEST_P(SoundRestart, AnotherRetentionIsNoDamage) {
   complete(running());
   ExecutionPolicy policy;

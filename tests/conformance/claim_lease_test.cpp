@@ -1,4 +1,4 @@
-// What a claim gives: the lease, the attempt, and what the snapshot shows of both (01 §3, §4; 02 §5.5).
+// The results of a claim: the lease, the attempt, and both of them in the snapshot (01 §3, §4; 02 §5.5).
 #include "support/engine_fixture.h"
 
 namespace flowfabric {

@@ -1,4 +1,4 @@
-// What the clock does with what it cannot read (08 §3.3, §3.4): it says so, and goes on with the rest.
+// The clock reports records that it cannot read, and continues with the rest (08 §3.3, §3.4).
 #include <algorithm>
 
 #include "support/reopen_fixture.h"
@@ -76,7 +76,7 @@ TEST_P(DamagedClock, KeysThatCannotBeReadHoldUpNobody) {
   EXPECT_GE(engine().stats().clock_errors["unknown"], kDamaged);
 }
 
-// What is to be removed is found by another index.
+// Records to be removed are found by another index.
 TEST_P(DamagedClock, KeysOfWhatHasEndedHoldUpNobody) {
   for (int i = 0; i < 310; ++i) {
     const auto id = create({.lane_id = "broken"});

@@ -29,7 +29,7 @@ class Time {
     if (fails && me == clock_thread_) throw std::runtime_error("nobody knows what time it is");
     return wall_ms();
   }
-  // Nobody else may ask meanwhile.
+  // No other caller may ask meanwhile.
   void learn_thread() {
     set_learns(true);
     for (;;) {

@@ -1,4 +1,4 @@
-// What create refuses: with the exact code, and without a trace.
+// Requests that create refuses, with the exact code, and without a trace.
 #include <cmath>
 #include <functional>
 

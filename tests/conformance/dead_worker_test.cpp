@@ -1,4 +1,4 @@
-// What becomes of the leases of a worker that is taken out of the registry (08 §7.6).
+// The fate of the leases of a worker that is taken out of the registry (08 §7.6).
 #include "support/damage.h"
 #include "support/limit_support.h"
 #include "support/reopen_fixture.h"

@@ -9,7 +9,7 @@ namespace {
 
 using namespace tests;
 
-// What a call of a holder says of itself.
+// The claims that a caller makes about its lease.
 struct Holder {
   ExecutionId execution_id;
   LeaseFence fence;

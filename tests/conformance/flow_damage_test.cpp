@@ -46,7 +46,7 @@ TEST_F(DamagedFlow, CountsItsMembersAnew) {
   expect_repaired("it counts 7 members and has 3");
 }
 
-// As a version wrote it that kept such flows for ever.
+// The record of an older version, which kept such flows for ever.
 TEST_F(DamagedFlow, IsRemovedInTheEndWithoutAMember) {
   start_flow();
   cancel_flow();
@@ -130,7 +130,7 @@ TEST_F(DamagedFlow, IsCancelledButForTheMemberThatCannotBe) {
   close();
 }
 
-// Nobody waits: then the clock does the same.
+// Without a waiting caller, the clock does the same.
 TEST_F(DamagedFlow, IsCancelledByTheClockToo) {
   submit(graph("a b c"));
   damage("update ff_exec_core set terminal_outcome='nonsense' where execution_id=" + blob("b"));
@@ -148,7 +148,7 @@ TEST_F(DamagedFlow, IsCancelledByTheClockToo) {
   close();
 }
 
-// What only has a neighbour that cannot be read is still owed its cancel: nobody may claim it.
+// A sound member beside one that cannot be read is still owed its cancel: nobody may claim it.
 TEST_F(DamagedFlow, KeepsWhatItCannotCancelFromBeingClaimed) {
   submit(graph("a>b c"));
   damage("update ff_exec_core set terminal_outcome='nonsense' where execution_id=" + blob("b"));

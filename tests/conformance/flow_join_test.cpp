@@ -1,4 +1,4 @@
-// How a join is decided (04 §5), and what it passes on (§4.7).
+// The decision of a join (04 §5), and the data it passes on (§4.7).
 #include <future>
 
 #include "support/flow_support.h"

@@ -14,7 +14,7 @@ class LockedSiblings : public FlowFixture {
  protected:
   LockedSiblings() : FlowFixture("postgres") {}
 
-  // As another server that is busy with it. Gone with the result.
+  // Locks the row, like another server. The lock ends with the returned object.
   std::unique_ptr<PostgresConnection> hold(const std::string& table, const std::string& downstream) {
     auto other = std::make_unique<PostgresConnection>(store().url());
     other->query("begin");

@@ -1,4 +1,4 @@
-// What the end of a member means for those that wait for it (04 §5, §6): they may run, or they are skipped.
+// The end of a member lets its dependents run, or skips them (04 §5, §6).
 #include <chrono>
 #include <future>
 

@@ -1,4 +1,4 @@
-// What becomes of the upstreams that a decided join does not need any more (04 §8).
+// The fate of the upstreams that a decided join does not need any more (04 §8).
 #include "support/flow_support.h"
 
 namespace flowfabric {

@@ -33,7 +33,7 @@ TEST_P(FlowSubmit, NamesBecomeMembers) {
   expect_not_offered("a b pick");
 }
 
-// Whoever knows the flow's id can work out those of its members.
+// The ids of members follow from the flow's id.
 TEST_P(FlowSubmit, TakesNobodysPlace) {
   auto request = graph("a b");
   request.flow_id = flow_of(9);

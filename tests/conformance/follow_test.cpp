@@ -479,7 +479,7 @@ TEST_P(FollowingTheUnknown, PassesItOn) {  // 62
     EXPECT_EQ(seen(family, {"tele\"ported"}), std::vector{expected[0]}) << "it can be asked for";
     for (const auto& event : seen(family, {known})) EXPECT_NE(event.cursor, expected[0].cursor);
   }
-  // Whoever reads the logs by number sees it, too, and what is there besides.
+  // A reader of the logs by number sees it, too, and the other events.
   const EventWord<LeaseEventType> lease = must(ReadLeaseEvents{}).at(0).type;
   EXPECT_EQ(lease.unknown, "tele\"ported");
   EXPECT_NE(lease, LeaseEventType::acquired);

@@ -1,4 +1,4 @@
-// What happened to one execution, in order (06 §12).
+// The history of one execution, in order (06 §12).
 #include "support/stream_support.h"
 #include "support/suspension_support.h"
 

@@ -102,7 +102,7 @@ TEST_P(Secrets, SignAsTheSpecificationSays) {
 
 class GivenSecret : public SuspensionTest {
  protected:
-  // What the engine has to say when it opens the store with this secret.
+  // The notices of an engine that opens the store with this secret.
   Log opened_with(const std::string& hex) {
     auto said = std::make_shared<Log>();
     reopen({.waitpoint_secret_hex = hex,

@@ -38,7 +38,7 @@ class LaneBehaviour : public EngineCaseTest<Behaviour> {
  protected:
   void set(LaneState state) { must(SetLaneState{"default", state}); }
   void apply() { set(given().state); }
-  // What a worker is given: all of it, or nothing.
+  // The tasks that a worker gets: all of them, or none.
   void expect_claims(const std::vector<ExecutionId>& offered) {
     EXPECT_EQ(claim_all(), given().hands_out ? offered : std::vector<ExecutionId>{});
   }

@@ -111,7 +111,7 @@ TEST_P(LimitDamage, WhatAnUnreadablePolicyHoldsBackStaysSo) {  // 56
   EXPECT_EQ(claim().size(), 1u) << "it goes on when it can be read again";
 }
 
-// Whoever cannot be told from a capable worker may be one: a claim will find out.
+// A worker that cannot be told from a capable one may be capable: a claim will find out.
 TEST_P(LimitDamage, WorkersThatCannotBeReadHoldUpNothing) {  // 56
   const auto id =
       create({.namespace_ = "acme",

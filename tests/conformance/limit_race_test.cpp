@@ -182,7 +182,7 @@ TEST_P(SlotRace, NoMoreRunThanThereAreSlots) {
   expect_counted(0);
 }
 
-// Nothing is ever held back here: what is counted at once must add up all the same.
+// Nothing is ever held back here, but concurrent counts must add up all the same.
 TEST_P(SlotRace, EverythingIsCountedWhereThereIsRoom) {
   constexpr int kExecutions = 500;
   create_many(kExecutions, 1'000'000, 1'000'000);

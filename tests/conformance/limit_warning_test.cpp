@@ -1,4 +1,4 @@
-// What somebody should know of budgets and quota policies although nothing failed (05 §2.3, §5, §10.3).
+// Warnings about budgets and quota policies although nothing failed (05 §2.3, §5, §10.3).
 #include <mutex>
 
 #include "support/limit_support.h"

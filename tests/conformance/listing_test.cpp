@@ -39,7 +39,7 @@ class Listing : public Bulk<EngineCaseTest<Filtered>> {
   static constexpr int kCount = 60;
   static constexpr std::int64_t kStep = 10;  // three of them share each time
 
-  // Of every lane, namespace, kind, tag and state, in every combination that comes up.
+  // Executions of every lane, namespace, kind, tag and state, in many combinations.
   void SetUp() override {
     for (int i = 0; i < kCount; ++i) {
       if (i > 0 && i % 3 == 0) tick(kStep);

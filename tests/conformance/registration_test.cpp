@@ -48,7 +48,7 @@ class RegistrationFixture : public SuspensionFixture {
       ids.push_back(each.execution_id);
     return ids;
   }
-  // It is where claims and listings look for it.
+  // The record is where claims and listings look for it.
   void expect_found(const ExecutionId& id, const std::string& name) {
     SCOPED_TRACE(name);
     EXPECT_EQ(listed(name), std::vector{id});

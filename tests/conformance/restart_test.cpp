@@ -1,4 +1,4 @@
-// What schedulers and operators did to an execution is still true after a restart.
+// Changes by schedulers and operators survive a restart.
 #include "support/reopen_fixture.h"
 #include "support/situations.h"
 

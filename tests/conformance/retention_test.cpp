@@ -1,4 +1,4 @@
-// What has ended is kept for a while, and then it is gone (02 §11, 08): executions, and events.
+// Ended executions, and events, are kept for a while and then removed (02 §11, 08).
 #include <functional>
 #include <future>
 

@@ -9,7 +9,7 @@ using namespace std::string_literals;
 
 class Revoke : public SituationTest {
  protected:
-  // Nothing to revoke: said, and nothing changed.
+  // With nothing to revoke, the answer says so and nothing changes.
   void expect_satisfied(const RevokeLease& request, NotRevoked why) {
     const auto before = story(request.execution_id);
     EXPECT_EQ(must(request).already_satisfied, why);

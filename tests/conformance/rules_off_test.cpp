@@ -172,7 +172,7 @@ TEST_P(RulesOff, ARecordThatHasChangedIsLookedAtAgain) {
   EXPECT_EQ(fired("unblock"), 1u);
 }
 
-// What is left alone does not fill the page of what is not.
+// Records whose rules are off do not fill the page of due records.
 TEST_P(RulesOff, DoesNotHoldUpOthers) {
   for (int i = 0; i < 600; ++i) create({.lane_id = "slow", .delay_until = now() + 1000});
   const auto task = running();

@@ -36,7 +36,7 @@ TEST_P(Filtered, ByNamespace) {
   EXPECT_EQ(public_state(other), PublicState::delayed);
   EXPECT_EQ(engine().stats().clock_operations, 1u) << "what is for others is not even looked at";
   EXPECT_EQ(engine().stats().clock_failures, 0u);
-  // Somebody else comes.
+  // Another engine comes.
   look_only_at({.namespace_ = "other"});
   run_due();
   EXPECT_EQ(public_state(other), PublicState::waiting);
@@ -57,7 +57,7 @@ TEST_P(Filtered, ByTag) {
   }
 }
 
-// What is left to others does not stand in the way of what is not.
+// Records of other engines do not delay this engine's own.
 TEST_P(Filtered, OthersDoNotFillThePage) {
   for (int i = 0; i < 600; ++i) delayed("other");
   const auto mine = delayed("mine");

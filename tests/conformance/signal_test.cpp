@@ -68,7 +68,7 @@ TEST_P(Signals, NeedTheTokenOfTheirWaitpoint) {
     request.waitpoint_token = token;
     expect_unauthentic(request, code);
   }
-  // Of another execution, and for a waitpoint that is not there.
+  // A token of another execution, and one for a missing waitpoint.
   suspend_new();
   auto crossed = signal(waitpoint());
   crossed.waitpoint_token = first.waitpoint_token;

@@ -1,5 +1,5 @@
-// What a snapshot tells of an execution beside its state: its limits, and the marks that refusals and
-// timeouts leave. (For tokens and capabilities: signal_test.cpp, grant_issue_test.cpp.)
+// A snapshot beside the state: an execution's limits, and the marks that refusals and timeouts leave. (For
+// tokens and capabilities: signal_test.cpp, grant_issue_test.cpp.)
 #include "support/limit_support.h"
 
 namespace flowfabric {

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 class StreamEnds : public StreamWords<SuspensionTest> {
  protected:
-  // What an operator says, who has no lease.
+  // A frame of an operator, without a lease.
   static AppendFrame note(const ClaimedTask& task) {
     auto request = frame(task, "looking into it");
     request.fence = {};
@@ -59,7 +59,7 @@ TEST_P(StreamEnds, ATimeoutOfASuspensionEndsIt) {
   EXPECT_EQ(closed_reason(resumed.execution_id), "open") << "the attempt goes on";
 }
 
-// What a worker or an operator says is not what the engine says.
+// Frames of a worker or an operator do not pass for the engine's.
 TEST_P(StreamEnds, WordsOfOthersAreNotMistaken) {
   const auto failed = running();
   must(failure(failed, "suspension_timeout:fail"));

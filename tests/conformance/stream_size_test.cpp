@@ -1,4 +1,4 @@
-// How many frames are kept, and for how long (06 §3; the numbers are those of §16).
+// The number of frames that are kept, and their time to live (06 §3; the numbers are those of §16).
 #include "support/stream_support.h"
 
 namespace flowfabric {
@@ -69,7 +69,7 @@ TEST_P(StreamSizes, OfDurableFramesHaveADefault) {
   }
 }
 
-// What has no time to live is not lost with what had one.
+// Frames without a time to live do not expire with those that have one.
 TEST_P(StreamSizes, AFrameWithoutATimeStays) {
   const auto task = running();
   show(task, "short", {.ttl_ms = 1000});

@@ -42,7 +42,7 @@ TEST_P(Streams, TakeFramesUpToALimit) {  // 2
   EXPECT_EQ(info(task).total_bytes, 1024u + 65'536);
 }
 
-// Of several things that are wrong, the first is told, and nothing is left behind.
+// The first of several faults is reported, and no trace is left.
 TEST_P(Streams, CheckInOrder) {  // §2
   const auto task = running();
   auto bad_patch = frame(task, "[]");

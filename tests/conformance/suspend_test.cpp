@@ -381,7 +381,7 @@ TEST_P(Suspend, WhatIsAskedForComesBeforeThePolicy) {
   suspend(request);
   EXPECT_EQ(seen().timeout_at, now() + 700);
   EXPECT_EQ(seen().timeout_behavior, TimeoutBehavior::cancel);
-  // Of the two, only what is missing is taken from it; a deadline by default is one for TimeoutOnly.
+  // Only the missing one of the two comes from the policy; a default deadline counts for TimeoutOnly.
   suspend(suspension(running(policy), {TimeoutOnly{}}));
   EXPECT_EQ(seen().timeout_behavior, TimeoutBehavior::auto_resume);
   advance(500);

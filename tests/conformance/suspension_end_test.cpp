@@ -1,4 +1,4 @@
-// How suspensions end other than by a signal: operators, timeouts, cancels, deadlines (03 §9, §10).
+// Ends of suspensions other than by a signal: operators, timeouts, cancels, deadlines (03 §9, §10).
 #include "model/text.h"
 #include "support/suspension_support.h"
 
@@ -108,7 +108,7 @@ TEST_P(SuspensionEnds, ByATimeoutThatExpires) {
   expect_closed("timed_out_expire");
 }
 
-// Those who wait for it learn of its end, and of nothing before.
+// Waiting callers learn of the execution's end, and of nothing before.
 TEST_P(SuspensionEnds, InAFlow) {
   const auto flow = must(SubmitFlow{.flow_kind = "f",
                                     .nodes = {{.name = "a", .execution = {.execution_kind = "k"}},

@@ -93,7 +93,7 @@ class SuspensionRace : public Races<SuspensionFixture>, public testing::WithPara
     EXPECT_TRUE(claim().empty());
   }
 
-  // Nothing but the signal was there, or it has come too late.
+  // Only the signal was there, or it came too late.
   bool resumed_by_signal_or_refused(const Result<SignalDelivered>& delivered,
                                     const Log& effects = {"satisfied"}) {
     if (!delivered) {

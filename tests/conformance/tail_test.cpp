@@ -44,7 +44,7 @@ TEST_P(Tailing, IsWokenByAFrame) {  // 16, 18
   EXPECT_TRUE(waits(waiting));
   const auto id = append(task, "now");
   EXPECT_EQ(payloads_of(page(waiting)), Log{"now"});
-  // What is there already is not waited for, and what was seen is not seen again.
+  // Existing frames come at once, and no frame comes twice.
   auto at_once = wait_for(task);
   EXPECT_EQ(payloads_of(page(at_once)), Log{"now"});
   auto next = wait_for(task, id);

@@ -1,5 +1,5 @@
-// What waits for a capable worker is let go when there is one: one live worker of its namespace that serves
-// its lane and covers the whole requirement (README, 02 §5.6).
+// An execution that waits for a capable worker is released when there is one: one live worker of its
+// namespace that serves its lane and covers the whole requirement (README, 02 §5.6).
 #include "support/situations.h"
 
 namespace flowfabric {

@@ -35,7 +35,7 @@ TEST_P(Waitpoints, KeepSignalsUntilSomebodyIsSuspended) {
   complete(task());
 }
 
-// What a worker that cannot go on without stopping asks for.
+// The request of a worker that has to stop.
 TEST_P(Waitpoints, ThatHaveEnoughAreRefusedToTheStrict) {
   const auto made = make_waitpoint(running());
   deliver(signal(made));
@@ -220,7 +220,7 @@ TEST_P(Waitpoints, WhoIsSuspendedIsListed) {
   EXPECT_EQ(ids(must(ListSuspended{partition})), (std::vector{all[0], all[2]}));
 }
 
-// Of all partitions, in the order in which they were suspended.
+// Suspensions of all partitions, in the order in which they began.
 TEST_P(Waitpoints, WhoIsSuspendedIsListedWhereverItIs) {
   std::vector<ExecutionId> all;
   for (const auto partition : std::vector<std::uint16_t>{200, 3, 255, 0, 77}) {

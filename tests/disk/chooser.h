@@ -8,7 +8,7 @@
 
 namespace flowfabric::disk {
 
-// How to choose among the states of a cut.
+// The strategy for choosing among the states of a cut.
 enum class Strategy {
   everything,    // as the process saw it
   nothing,       // but for what was synced

@@ -118,7 +118,7 @@ TEST_F(DiskErrors, SyncsAndTheCacheIsDropped) {
   fail_syncs("drop");
 }
 
-// As if each descriptor had errors of its own, and the one that meets one were told late.
+// Behaves as if each descriptor had its own errors and reported them late.
 TEST_F(DiskErrors, SyncsAndOnlyOneIsTold) {
   fail_syncs("alone");
 }

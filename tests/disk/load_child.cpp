@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 std::atomic<bool> was_told_to_end{false};
 
-// Of the world around the engine, not of what was asked.
+// Errors of the environment, not of the request.
 bool is_trouble(ErrorCode code) {
   switch (code) {
     case ErrorCode::transport:
@@ -39,7 +39,7 @@ bool is_trouble(ErrorCode code) {
   }
 }
 
-// What has gone wrong so far.
+// The failures so far.
 struct Trouble {
   std::atomic<bool> was_refused{false};
   std::atomic<bool> was_told{false};  // that the store is in trouble
@@ -304,7 +304,7 @@ class Load {
   std::vector<ExecutionId> made_;
 };
 
-// So short that everything that long logs need happens in a moment.
+// Short logs, so that everything that long logs cause happens within moments.
 void shorten_logs(const Plan& plan) {
   std::mt19937 random(plan.seed);
   auto& sizes = store::sqlite::sizes();

@@ -1,4 +1,4 @@
-// What a process says in the trace, between the calls that changed its files.
+// The marks that a process writes into the trace, between the calls that change its files.
 #pragma once
 
 #include <dlfcn.h>

@@ -27,8 +27,8 @@ class PowerCuts {
       where_from_ = "seed " + std::to_string(seed_) + ", trace " + std::to_string(i);
       SCOPED_TRACE(where_from_);
       std::mt19937 random(seed_ + i);
-      // What a power cut leaves is dealt with while the power is cut again. (What may be lost may be told
-      // twice: that is for `full` only.)
+      // The recovery from a power cut is itself cut again. (What may be lost may be told twice: that is for
+      // `full` only.)
       const bool is_cut_twice = promise_ == Promise::full && i % 2 == 1;
       ASSERT_NO_FATAL_FAILURE(is_cut_twice ? cut_twice(seed_ + i, random) : cut_once(seed_ + i, random));
     }

@@ -1,4 +1,4 @@
-// What the recorder writes down, and which states follow from it.
+// The recorder's traces, and the states that follow from them.
 #include <gtest/gtest.h>
 
 #include <cerrno>

@@ -37,7 +37,7 @@ class Recording {
   Trace& trace() { return trace_; }
   const Trace& trace() const { return trace_; }
 
-  // What a process needs to run under the recorder.
+  // The environment of a process under the recorder.
   e2e::Environment environment(const Settings& settings) const;
   std::unique_ptr<e2e::ChildProcess> start(std::vector<std::string> arguments,
                                            const Settings& settings = {}) const;

@@ -10,7 +10,7 @@
 
 namespace flowfabric::disk {
 
-// What there was in recordings. All of it must have happened, or the states say nothing about it.
+// The events that recordings contained. Each must have happened; otherwise the states say nothing about it.
 struct Seen {
   std::size_t kills{0};
   std::size_t orderly_ends{0};

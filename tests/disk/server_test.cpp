@@ -13,7 +13,7 @@
 namespace flowfabric::disk {
 namespace {
 
-// What curl prints: the body, and the status in a line of its own.
+// The output of curl: the body, then the status on a line of its own.
 std::string output_of(const std::string& command) {
   std::string said;
   FILE* const pipe = popen(command.c_str(), "r");

@@ -50,7 +50,7 @@ void check_nothing_is_lost_again(const std::vector<std::string>& ids, const Witn
   }
 }
 
-// Of several executions the last one that was asked for says how much there must be.
+// The last execution that was asked for says how much there must be.
 std::size_t last_asked(const std::vector<std::string>& ids, const Witness& witness) {
   std::size_t last = 0;
   for (const auto& id : ids) {

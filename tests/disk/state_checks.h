@@ -1,4 +1,4 @@
-// What must be true of a store that is opened on a state of the disk.
+// Checks of a store that is opened on a state of the disk.
 #pragma once
 
 #include <set>
@@ -17,7 +17,8 @@ std::string url_of(const std::string& folder, Promise promise);
 // The executions of a store, if it can be opened. Opens it, and so changes it.
 std::set<std::string> executions_in(const std::string& folder, Promise promise);
 
-// What is wrong, in words. `witness` stands at the cut. Opens the store in the folder, and so changes it.
+// Returns the problems in words. `witness` stands at the cut. Opens the store in the folder, and so changes
+// it.
 std::vector<std::string> check_state(const std::string& folder, Promise promise, const Witness& witness);
 
 }  // namespace flowfabric::disk

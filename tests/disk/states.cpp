@@ -108,7 +108,7 @@ void Disk::finish_sync(const Event& end, std::size_t begin, bool has_failed) {
   const std::string folder(end.text);
   for (auto& change : name_changes_) {
     if (change.event > begin || change.fate != Fate::pending || !change.unsynced.contains(folder)) continue;
-    // What a file system has not yet written of its own records, it keeps.
+    // A file system keeps its own records that it has not written yet.
     if (has_failed) continue;
     change.unsynced.erase(folder);
     if (change.unsynced.empty()) change.fate = Fate::durable;
@@ -138,7 +138,7 @@ void Disk::apply(const NameChange& change, Names& names) {
       names.folders.erase(change.path);
       break;
     default:
-      // Of a file whose making was lost, the new name is there all the same: it was written later.
+      // The new name of a file whose creation was lost is there all the same: it was written later.
       names.files.erase(change.path);
       names.files[change.to] = change.file;
   }

@@ -1,5 +1,5 @@
-// What a disk may hold when the power fails. What was synced is there; of everything since, each sector is
-// there or not, whatever the order in which it was written; each name may be as it was before, until its
+// The states that a disk may be in when the power fails. Synced data is there. Of everything written since,
+// each sector is there or not, whatever the order of the writes; each name may be as it was before, until its
 // folder was synced.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace flowfabric::disk {
 using Content = std::map<std::string, std::string>;
 
 void write_files(const Content& content, const std::string& folder);
-// What is really in a folder, but for what is not watched.
+// The actual contents of a folder, except for unwatched files.
 Content read_files(const std::string& folder);
 
 // Goes through a trace, once, and gives the states of every point.
@@ -29,7 +29,7 @@ class Disk {
   // The power is cut before the event of this number.
   void advance_to(std::size_t event);
   Content state(const Choice& choice) const;
-  // How many calls are not yet known to be on disk.
+  // The number of calls that are not known to be on disk.
   std::size_t pending() const;
 
  private:

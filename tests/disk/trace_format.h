@@ -22,7 +22,7 @@ inline constexpr const char* kSkipVariable = "FF_DISK_SKIP";
 // Set: writes keep what they replaced, as a dropped cache needs.
 inline constexpr const char* kKeepOldVariable = "FF_DISK_KEEP_OLD";
 
-// What can be made to fail.
+// The calls that can be made to fail.
 enum class Call : std::uint8_t { write, sync, truncate, rename, create, unlink };
 inline constexpr std::size_t kCalls = 6;
 inline constexpr const char* kCallNames[kCalls] = {"write", "sync", "truncate", "rename", "create", "unlink"};
@@ -54,7 +54,7 @@ struct TraceHeader {
   std::atomic<std::uint64_t> begun;  // further than `end`: an event of which nobody knows whether it happened
   std::atomic<std::uint32_t> last_file;
   std::atomic<std::uint32_t> is_full;  // the trace has no room, and the process gave up
-  // Of the last process: how many calls there were, and how many of them failed on purpose.
+  // The calls of the last process, and the number that failed on purpose.
   std::atomic<std::uint64_t> calls[kCalls];
   std::atomic<std::uint64_t> failed;
 };

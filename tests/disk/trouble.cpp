@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// What a process said, from one event on.
+// The marks of a process, from one event on.
 struct Said {
   std::map<char, std::size_t> marks;  // how often
   std::size_t opened{0};              // by event; 0: never

@@ -1,4 +1,4 @@
-// What a process had said up to a point of its trace.
+// The marks of a process up to a point of its trace.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ class Witness {
   const std::map<std::string, std::size_t>& asked() const { return asked_; }
   // Whose creation was refused as certainly not stored.
   const std::set<std::string>& refused() const { return refused_; }
-  // What contradicts itself: an execution that was handed out twice, say.
+  // Contradictions, such as an execution that was handed out twice.
   const std::vector<std::string>& complaints() const { return complaints_; }
   const Trace& trace() const { return trace_; }
   // Executions that were on disk for certain before.

@@ -31,7 +31,7 @@ class ChildProcess {
   void kill();       // SIGKILL
   void terminate();  // SIGTERM, and waits for its end
   void wait();       // for its end
-  // It has closed its end of the pipe, as one that ends does.
+  // True if the child has closed its end of the pipe, as an ending process does.
   bool has_hung_up() const { return hung_up_; }
   bool was_killed() const;
   int exit_code() const;  // -1: it was ended by a signal

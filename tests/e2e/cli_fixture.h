@@ -22,14 +22,14 @@ inline constexpr const char* kNobody = "'{fp:0}:00000000-0000-4000-8000-00000000
 class Cli : public testing::TestWithParam<bool> {
  protected:
   bool has_server() const { return GetParam(); }
-  // What the store is to hold before the first command.
+  // Prepares the store before the first command.
   void prepare(const std::function<void(Engine&)>& work) const;
 
   // Adds --store; starts the server if that is how.
   Ended run(const std::string& arguments, const Surroundings& surroundings = {});
   // Standard output of a command that must succeed.
   std::string out(const std::string& arguments);
-  // Of a list, an object per line.
+  // The output of a list: one object per line.
   std::vector<boost::json::object> objects(const std::string& arguments);
   boost::json::object object(const std::string& arguments);
 

@@ -186,7 +186,7 @@ TEST_P(Cli, TakesOptionsOfMostCommandsBeforeTheCommand) {
   EXPECT_EQ(json::parse(shown("lanes --json --store " + at + " resume mail")).at("state"), "active")
       << "between the words of a command";
   shown("--store " + at + " flow list");
-  // What is wrong is told as it is behind the command.
+  // Errors are reported as they are when the options follow the command.
   const auto wrong = [&](const std::string& arguments, const std::string& words) {
     const auto ended = run_program(arguments);
     EXPECT_EQ(ended.code, 2) << arguments << ": " << ended.said;

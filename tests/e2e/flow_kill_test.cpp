@@ -22,7 +22,7 @@ bool eventually(Condition is_true) {
   return wait_until(is_true, std::chrono::seconds(60));
 }
 
-// What the child said before it was killed.
+// The child's lines before it was killed.
 struct Said {
   std::optional<FlowId> race;
   std::optional<FlowId> wide;

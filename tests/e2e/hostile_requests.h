@@ -18,8 +18,7 @@ struct HostileRequest {
   std::string method;
   std::string path;
   std::function<std::string(const HostileTask&)> body;  // JSON; empty: none
-  // What the first digits of the status may be: "4" for any refusal, "201", "2" where it is asked for
-  // politely.
+  // The allowed first digits of the status: "4" for any refusal, "201", "2" where it is asked for politely.
   std::string status{"4"};
 };
 

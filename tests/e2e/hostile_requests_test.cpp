@@ -23,7 +23,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// What one request may cost. The test fails at four times that, since machines differ, and so do builds.
+// The allowed cost of one request. The test fails at four times that, because machines and builds differ.
 constexpr milliseconds kMostTime{250};
 constexpr std::size_t kMostMegabytes = 64;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -33,7 +33,7 @@ constexpr int kTolerance = 4;
 #endif
 constexpr milliseconds kAtOnce{1000};  // for a question of health, on a machine that is busy with tests
 
-// What the kernel knows of a process, beyond what `Serving` tells.
+// The kernel's figures of a process, beyond those of `Serving`.
 class Usage {
  public:
   explicit Usage(pid_t process) : folder_("/proc/" + std::to_string(process)) {}
@@ -126,10 +126,10 @@ class HostileRequests : public testing::Test {
     return {between(claimed, R"("execution_id":")", "\""), "{" + between(claimed, R"("lease":{)", "}") + "}"};
   }
 
-  // How many executions are stored, in their states.
+  // The number of stored executions by state.
   std::string stored() { return ask("GET", "/v1/executions?limit=1000").body; }
 
-  // Nothing runs any more on behalf of anybody.
+  // Waits until no request is in progress.
   void settle() {
     auto before = server_->processor_time();
     wait_until(

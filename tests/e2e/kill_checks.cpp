@@ -99,7 +99,7 @@ void note_lines(const std::string& lines, Ledger& ledger) {
 
 namespace {
 
-// What is looked at, in one round trip per kind.
+// The records to check, loaded in one round trip per kind.
 constexpr std::size_t kTogether = 1000;
 
 using Said = std::map<std::string, Acknowledged>::const_iterator;

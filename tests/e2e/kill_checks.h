@@ -1,4 +1,4 @@
-// What must be true of a database after its process was killed, or after any other trouble.
+// Checks of a database after its process was killed, or after other trouble.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace flowfabric::e2e {
 
-// What was acknowledged for one execution, over all rounds.
+// The acknowledged operations of one execution, over all rounds.
 struct Acknowledged {
   std::set<std::int64_t> leases;          // handed out
   std::int64_t ended_epoch{0};            // of the latest lease ended by a report

@@ -24,7 +24,7 @@ class Load {
   // Stops submitting, and waits until everything on the lanes has ended, also what others submitted.
   bool finish();
 
-  // What was acknowledged so far, and what made no sense of it.
+  // The acknowledged operations so far, and the contradictions among them.
   Ledger ledger() const;
   std::vector<std::string> complaints() const;
   std::size_t repeats() const { return workload_.repeats(); }
@@ -33,7 +33,7 @@ class Load {
   void submit();
   void stop();
   void note(const std::string& line);
-  // How many executions on the lanes have not ended; absent: that cannot be read now.
+  // The number of executions on the lanes that have not ended; absent if it cannot be read now.
   std::optional<std::int64_t> open();
 
   Engine engine_;

@@ -16,7 +16,7 @@ class PgBouncer {
   PgBouncer(const PgBouncer&) = delete;
   PgBouncer& operator=(const PgBouncer&) = delete;
 
-  // Of the server's database `postgres`, with the parameter that tells the engine of the pooler.
+  // The URL of the server's database `postgres`, with the parameter that tells the engine of the pooler.
   std::string url() const;
 
  private:

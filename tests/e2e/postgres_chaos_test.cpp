@@ -48,7 +48,7 @@ TEST_F(PostgresChaos, PostgresIsRestarted) {
   restart_under_load(PostgresServer::Stop::fast);
 }
 
-// What was acknowledged is on disk, even if the database's default is not to wait for it.
+// Acknowledged operations are on disk, even if the database's default is not to wait for the disk.
 TEST_F(PostgresChaos, PostgresCrashes) {
   server_.query("alter database postgres set synchronous_commit=off");
   restart_under_load(PostgresServer::Stop::immediate);
@@ -85,7 +85,7 @@ class AllConnections {
                           .at(0)
                           .at(0));
   }
-  // One that was just cut may be on its way out: neither to be seen any more, nor free yet.
+  // A connection that was just cut may be neither visible any more nor free yet.
   bool all_are_held() { return others() == 0 && !take_one() && others() == 0; }
   bool take_one() {
     try {

@@ -1,4 +1,4 @@
-// What must be true of a PostgreSQL database after trouble.
+// Checks of a PostgreSQL database after trouble.
 #pragma once
 
 #include "e2e/kill_checks.h"

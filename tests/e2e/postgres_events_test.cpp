@@ -1,4 +1,4 @@
-// Whoever follows an event log by the id of the last event that he has seen sees every event once.
+// A reader that follows an event log by the id of the last event it has seen sees every event once.
 #include <gtest/gtest.h>
 
 #include "e2e/load.h"

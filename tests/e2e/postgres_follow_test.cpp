@@ -45,7 +45,7 @@ class PostgresFollow : public testing::Test {
   PostgresServer server_;
 };
 
-// What one follower saw, by its cursor.
+// The events that one follower saw, by cursor.
 struct Seen {
   std::string cursor = first_cursor();
   std::vector<EventView> events;

@@ -1,4 +1,4 @@
-// What callers are told while PostgreSQL is away.
+// Answers to callers while PostgreSQL is away.
 #include <gtest/gtest.h>
 
 #include "e2e/postgres_checks.h"

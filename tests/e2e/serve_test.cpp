@@ -22,7 +22,7 @@ class Serve : public testing::Test {
   std::string store_{"sqlite:" + folder_.file("jobs.db")};
 };
 
-// What stands between ```sh and ``` in a document.
+// The text between ```sh and ``` in a document.
 std::string commands_of(const std::string& path) {
   std::ifstream file(path);
   std::string commands;
@@ -55,7 +55,7 @@ TEST_F(Serve, DoesWhatTheDocumentationShows) {
   }
 }
 
-// What `./run` shows once everything is built.
+// The part of `./run` after the build.
 TEST_F(Serve, TellsItsStorySoThatPeopleCanReadIt) {
   const auto output = folder_.file("story.txt");
   const std::string command = "timeout 120 '" FF_DOCS_DIR "/../scripts/story' '" FLOWFABRIC_PROGRAM "'";

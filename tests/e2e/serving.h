@@ -26,7 +26,7 @@ class Serving {
   pid_t process() const { return process_; }
   std::uint16_t port() const;
   std::string said() const;
-  // As everybody on the machine sees it.
+  // The command line as every user of the machine sees it.
   std::string command_line() const;
   std::size_t memory() const;                        // in bytes, as it is resident
   std::chrono::milliseconds processor_time() const;  // that it has used so far

@@ -208,7 +208,7 @@ class Stubborn {
         ("content-length: " + std::to_string(claim.size())) + "\r\n\r\n" + claim;
     if (::send(socket_, request.data(), request.size(), MSG_NOSIGNAL) < 0)
       throw std::runtime_error("cannot send");
-    // It is being answered.
+    // The request is in progress.
     std::array<char, 1> byte{};
     if (recv(socket_, byte.data(), 1, MSG_PEEK) != 1) throw std::runtime_error("not answered");
   }
@@ -328,7 +328,7 @@ TEST_F(ShutdownOfAStuckStore, EndsAtOnceAfterASecondSignal) {
   EXPECT_LT(since.elapsed(), 5s);
 }
 
-// It has not begun to serve, and waits for a database that says nothing.
+// A server that has not begun to serve, and waits for a silent database.
 TEST_F(Shutdown, EndsByForceWhileItStarts) {
   const Mute database;
   const Stopwatch since;

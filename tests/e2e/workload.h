@@ -31,7 +31,7 @@ class Workload {
   void stop() { stopping_ = true; }
   bool is_stopping() const { return stopping_; }
   std::size_t completions() const { return completions_; }
-  // How many calls had to be repeated.
+  // The number of repeated calls.
   std::size_t repeats() const { return repeats_; }
 
  private:

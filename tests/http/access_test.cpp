@@ -1,11 +1,11 @@
-// Who may ask: pages of strangers, names of this machine, tokens, and those who only have a waitpoint's.
+// Access control: foreign pages, names of this machine, tokens, and callers with only a waitpoint's token.
 #include "suspension_support.h"
 
 namespace flowfabric::tests {
 namespace {
 
 constexpr const char* kToken = "a-secret-token-of-the-server";
-// Of somebody who follows a link on the page of a stranger.
+// Headers of a followed link on a foreign page.
 const std::vector<http::Header> kLink{
     {"sec-fetch-site", "cross-site"}, {"sec-fetch-mode", "navigate"}, {"sec-fetch-dest", "document"}};
 

@@ -46,7 +46,7 @@ class HttpFlowRoutes : public HttpTest {
     return "/v1/flows/" + submitted_.at("/flow_id") + what;
   }
   std::string state(const std::string& name) { return get("/v1/executions/" + id(name) + "/state").at(""); }
-  // Of the members, by name; the next `count` that can be claimed.
+  // Claims the next `count` members, by name.
   std::map<std::string, Task> take(std::size_t count) {
     std::map<std::string, Task> taken;
     while (taken.size() < count) {

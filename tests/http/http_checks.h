@@ -1,4 +1,4 @@
-// What the tests of single routes check again and again.
+// Checks that the tests of single routes share.
 #pragma once
 
 #include <chrono>

@@ -37,8 +37,8 @@ std::string as_latin_1(const std::string& bytes) {
   return text;
 }
 
-// What scripts/check-answers compares with the OpenAPI document: a line for each request, in the file that
-// the environment names.
+// Records the answers that scripts/check-answers compares with the OpenAPI document: a line for each request,
+// in the file that the environment names.
 void record(const http::Request& request, const Reply& reply) {
   static const char* const file = std::getenv("FF_HTTP_ANSWERS");
   if (!file) return;

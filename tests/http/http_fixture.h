@@ -36,11 +36,11 @@ class HttpTest : public ::testing::TestWithParam<std::string> {
 
   // Starts it again with other options.
   void serve(api::Options options, http::ServerOptions http_options = {});
-  // As a server does that is about to end.
+  // Begins draining, as a server does that is about to end.
   void begin_draining() { api_->begin_draining(); }
-  // The same store, by an engine with other options.
+  // Opens the same store with other options of the engine.
   void reopen(EngineOptions options);
-  // The same store, changed behind the engine's back meanwhile.
+  // Opens the same store, changed behind the engine's back meanwhile.
   void reopen_changed(const std::string& sql);
 
   Reply send(http::Request request);
@@ -68,7 +68,7 @@ class HttpTest : public ::testing::TestWithParam<std::string> {
     std::string lease;  // the JSON object that reports carry
     std::string attempt_index;
   };
-  // One that a worker runs.
+  // An execution that a worker runs.
   Task running(const std::string& more_keys = "");
   Task claimed(const std::string& lane = "default");
   // Sends one report about it; `more_keys` begins with a comma.

@@ -95,7 +95,7 @@ TEST_P(HttpLive, EventsResumeWhereTheyWereLeft) {
   EXPECT_FALSE(contains(rest, "id: " + id + "\nevent: ")) << "not again what it has seen";
 }
 
-// Whoever loses the connection before anything has happened misses nothing, either.
+// A client that loses its connection before the first event misses nothing, either.
 TEST_P(HttpLive, EventsSayFirstWhereTheyBegin) {
   report("complete", running());
   const auto text = followed("/v1/events?kind=completion&kind=lease", "\n\n");
@@ -222,7 +222,7 @@ TEST_P(HttpLive, EventsEndForWhoDoesNotFollow) {
 TEST_P(HttpLive, StreamsAreRefusedForBadCursorsAndKinds) {
   for (const auto* query :
        {"kind=x", "follow=x", "after=x", "after=lease:x", "after=lease", "tag=x", "flow=x",
-        // Of another store.
+        // A cursor of another store.
         "after=lease:99999999999", "kind=completion&after=completion:99999999999"}) {
     EXPECT_EQ(get(std::string("/v1/events?") + query).status, 400) << query;
   }

@@ -1,4 +1,4 @@
-// What /metrics tells: exactly what happened, under the names of 06 §13 and 07 §5.14; and readiness.
+// /metrics shows exactly what happened, under the names of 06 §13 and 07 §5.14. Also readiness.
 #include <atomic>
 #include <fstream>
 #include <map>
@@ -36,7 +36,7 @@ class HttpMetrics : public HttpTest {
     const auto it = all.find(series);
     return it == all.end() ? 0 : it->second;
   }
-  // What has changed of a family since `before`, in the words of the text.
+  // The series of a family that have changed since `before`, as in the text.
   std::map<std::string, double> moved(const std::string& family,
                                       const std::map<std::string, double>& before) {
     std::map<std::string, double> changes;

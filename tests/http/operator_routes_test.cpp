@@ -1,4 +1,4 @@
-// What operators and schedulers do over HTTP, beyond the reference's routes (09 §1, §2, §4).
+// Calls of operators and schedulers over HTTP, beyond the reference's routes (09 §1, §2, §4).
 #include "suspension_support.h"
 
 namespace flowfabric::tests {

@@ -1,4 +1,4 @@
-// What all routes have in common (07 §1, §3): paths and methods, authentication, CORS, limits of bodies, in
+// The checks that all routes share (07 §1, §3): paths and methods, authentication, CORS, limits of bodies, in
 // the order of the specification.
 #include "http_fixture.h"
 

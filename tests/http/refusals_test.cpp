@@ -9,7 +9,7 @@ class HttpRefusals : public HttpSuspensionTest {
   static std::string code(const Reply& reply) {
     return std::to_string(reply.status) + " " + (reply.body.empty() ? "" : reply.at("/code"));
   }
-  // What a worker may say while it has a lease, and the keys that are needed for it.
+  // The reports that a worker may make under a lease, with their required keys.
   static std::vector<std::pair<std::string, std::string>> ops() {
     return {{"complete", ""},         {"fail", ""},
             {"cancel", ""},           {"renew", ""},

@@ -1,5 +1,4 @@
-// How many, and how large: what is refused because there is too much of it, and that nothing has changed
-// then.
+// Limits of counts and sizes: excessive requests are refused, and nothing has changed then.
 #include "http_checks.h"
 
 namespace flowfabric::tests {

@@ -1,4 +1,4 @@
-// What attempts say, over HTTP (07 §5.10; 06 §1 to §5, §7; 09 §1).
+// Output of attempts over HTTP (07 §5.10; 06 §1 to §5, §7; 09 §1).
 #include <chrono>
 #include <future>
 

@@ -25,7 +25,7 @@ class HttpSuspensionTest : public HttpTest {
             reply.at(where + "/token")};
   }
 
-  // What waits for a signal of this name.
+  // A condition that waits for a signal of this name.
   static std::string by_name(const std::string& name, const std::string& key = "gate") {
     return R"({"Single":{"waitpoint_key":")" + key + R"(","matcher":{"ByName":")" + name + "\"}}}";
   }
@@ -34,7 +34,7 @@ class HttpSuspensionTest : public HttpTest {
   }
   static std::string under(const std::string& condition) { return R"(,"resume_condition":)" + condition; }
 
-  // Of an execution that a worker runs; `more_keys` of the report.
+  // Suspends an execution that a worker runs; `more_keys` go into the report.
   Waiting suspend(const Task& task, const std::string& more_keys = "") {
     const auto reply = report("suspend", task, more_keys);
     if (reply.status != 200) throw std::runtime_error("not suspended: " + reply.body);

@@ -265,8 +265,8 @@ TEST_P(HttpTasks, AreCancelledInBulk) {
 
 // ---- the order of reports ----
 
-// What passes the limit pauses its attempt: whether that happens before the attempt's end or after it shows
-// in the answers.
+// A report that passes the limit pauses its attempt: whether that happens before the attempt's end or after
+// it shows in the answers.
 TEST_P(HttpTasks, AreReportedInOrderWhateverIsSpentInBetween) {
   const std::string budget = "550e8400-e29b-41d4-a716-446655440000";
   post("/v1/budgets", R"({"budget_id":")" + budget +

@@ -50,7 +50,7 @@ class Callers {
     });
   }
 
-  // How far the clock moves on before the next batch.
+  // The advance of the clock before the next batch.
   std::int64_t pause() {
     const auto roll = dice_.below(1000);
     if (roll < 300) return 0;
@@ -274,7 +274,7 @@ class Callers {
     return IssueGrantAndClaim{.execution_id = id, .lane_id = lane_of(id), .lease_duration_ms = lease_ttl()};
   }
 
-  // Of an execution that somebody worked on.
+  // A request about an execution that a worker has claimed.
   ExecutionId lost_id() {
     return tasks_.empty() || dice_.chance(10) ? some_id() : dice_.pick(tasks_).execution_id;
   }

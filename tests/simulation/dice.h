@@ -36,7 +36,7 @@ class Dice {
   T pick(std::initializer_list<T> values) {
     return *(values.begin() + below(static_cast<std::int64_t>(values.size())));
   }
-  // Of a list with the latest first: rather a late one.
+  // Picks from a list with the latest first, and prefers late ones.
   template <class Container>
   const auto& pick_late(const Container& container, std::int64_t late) {
     const auto size = static_cast<std::int64_t>(container.size());

@@ -24,7 +24,7 @@ namespace {
 constexpr std::int64_t kStart = 1'700'000'000'000;
 constexpr std::size_t kOperationsPerSeed = 6000;
 constexpr std::size_t kBatchesBetweenLooks = 20;
-// Of the time without any work: long enough that routes and groups which nothing needs are removed.
+// The rest at the end: long enough that routes and groups which nothing needs are removed.
 constexpr int kRestSteps = 6;
 constexpr std::int64_t kRestStepMs = 6 * 3'600'000;
 
@@ -78,7 +78,7 @@ std::string short_name_of() {
   return name.substr(name.rfind(':') + 1);
 }
 
-// What was done: the request says it, except where the answer does.
+// The name of a successful operation: the request's, except where the answer says more.
 template <class Value>
 std::string deed(const Value& answer, const std::string& request) {
   if constexpr (std::is_same_v<Value, core::Rule>)
@@ -210,7 +210,7 @@ class World {
     return steps;
   }
 
-  // What comes in the clock's way, in the same batch.
+  // Operations that interfere with the clock, in the same batch.
   template <class Ask>
   void just_before(const RouteKey& route, const Ask& ask) {
     if (!callers.dice().chance(50)) return;
@@ -240,7 +240,7 @@ Ran in_order(const Ran& ran, const std::vector<std::size_t>& order) {
   return sorted;
 }
 
-// Nobody asks for anything for a day and a half; what is due then is done.
+// A day and a half without requests; the clock handles everything that comes due.
 template <class Run>
 void rest(World& world, RouteLooks looks, Totals& totals, Run run) {
   for (int i = 0; i < kRestSteps; ++i) {
@@ -282,7 +282,7 @@ void simulate(World& world, std::size_t most_steps, RouteLooks looks, Totals& to
   world.finish(totals);
 }
 
-// What is offered on a store that others use may be told of once too often, but never too seldom.
+// A shared store may announce an offer once too often, but never too seldom.
 void expect_same_effects(const engine::BatchEffects& expected, const Ran& ran, const Replica& remote) {
   // The route as an earlier batch saw it: since when it is unused may have changed.
   const auto told = [&](const auto& offer) {

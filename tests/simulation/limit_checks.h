@@ -1,4 +1,4 @@
-// What must be true of budgets and quota policies, whatever was asked.
+// Checks of budgets and quota policies that hold after any operation.
 #pragma once
 
 #include <gtest/gtest.h>

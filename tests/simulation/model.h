@@ -61,8 +61,8 @@ class Model {
 
   // ---- flows ----
 
-  // What happens to others of its flow happens to a member, too, and no answer tells: of members the model
-  // knows only that they are there.
+  // A member changes with other members of its flow, and no answer reports that: of members the model knows
+  // only that they are there.
   bool is_member(const ExecutionId& id) const { return members_.contains(id); }
   void joined(const ExecutionId& id) {
     members_.insert(id);
@@ -184,7 +184,7 @@ class Model {
     EXPECT_FALSE(is_granted(task.execution_id)) << task.execution_id.to_string();
     leased(task, request.lease_duration_ms, "", "");
   }
-  // Whoever comes too late may find that it has ended.
+  // A late call may find that the execution has ended.
   template <class Asked>
   requires requires(Asked request) { request.use; }
   void refused(const Asked& request, const Error& error) {

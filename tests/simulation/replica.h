@@ -47,7 +47,7 @@ class Replica {
       operations.push_back(operation(steps[i], answers[i], [&last_run, &runs, i] { last_run[i] = ++runs; }));
     }
     auto result = run_once(operations);
-    // As a committer does: it may have to lock what it only meant to read.
+    // Behaves like a committer, which may have to lock a record that it only meant to read.
     for (int reruns = 0; result.retry == store::Retry::now && reruns < 20; ++reruns) {
       result = run_once(operations);
     }
@@ -95,7 +95,7 @@ class Replica {
     return id;
   }
 
-  // What the next step of a bulk operation consists of; empty when it has ended.
+  // The requests of the next step of a bulk operation; empty when it has ended.
   std::vector<Request> bulk_step(const BulkJobKey& key) {
     core::Unit unit(reader());
     unit.want<BulkJob>(key);
@@ -108,7 +108,7 @@ class Replica {
     return requests;
   }
 
-  // What the consistency check finds.
+  // The violations that the consistency check finds.
   StoreReport faults() {
     writer_->await_durable();
     EngineOptions options;

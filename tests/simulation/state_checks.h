@@ -1,4 +1,4 @@
-// What must be true of a store, whatever was asked of it before.
+// Checks of a store that hold after any operation.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ inline void check_execution(const State& state, const Execution& execution) {
   }
 }
 
-// Of what nothing needs, all is gone whose time has come.
+// Routes and groups that nothing needs are gone once their time has come.
 inline void check_registrations(const State& state, std::int64_t now) {
   std::set<std::int64_t> groups, routes;
   for (const auto& [id, execution] : state.rows<Execution>()) groups.insert(execution.group_id);

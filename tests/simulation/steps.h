@@ -1,4 +1,4 @@
-// What the simulation asks of a store, and what it is answered: plain, comparable values.
+// The simulation's requests to a store, and its answers: plain, comparable values.
 #pragma once
 
 #include <boost/core/demangle.hpp>

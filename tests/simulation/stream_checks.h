@@ -1,4 +1,4 @@
-// What must be true of output streams, whatever was asked.
+// Checks of output streams that hold after any operation.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -117,7 +117,7 @@ class SuspensionCallers {
     if (dice_.chance(50)) return record_key<Suspension>({id.partition, id.uuid});
     return record_key<Waitpoint>({id.partition, id.uuid, known.waitpoint.waitpoint_id});
   }
-  // Of an execution that has waitpoints.
+  // A request about an execution that has waitpoints.
   ExecutionId some_execution(const ExecutionId& nobody) { return waitpoint(nobody).execution_id; }
 
   // ---- learning ----

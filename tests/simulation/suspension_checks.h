@@ -1,4 +1,4 @@
-// What must be true of the stored suspensions, whatever was asked of the store before.
+// Checks of the stored suspensions that hold after any operation.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// What must be true of suspensions, kept from the answers alone: who is suspended on which waitpoints, what
-// has arrived there, and what the worker that goes on must be given. Conditions are judged here over
-// everything that has arrived; the engine keeps a set of what was met instead.
+// A model of suspensions, built from the answers alone: who is suspended on which waitpoints, what has
+// arrived there, and what the worker that goes on must be given. Conditions are judged here over everything
+// that has arrived; the engine keeps a set of what was met instead.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ inline Tally tally(const ResumeCondition& condition, Signals signals) {
   return {};
 }
 
-// Those that have added something.
+// The signals that have contributed.
 inline std::vector<ResumeSignal> satisfiers(const ResumeCondition& condition, Signals signals) {
   std::vector<ResumeSignal> found;
   for (std::size_t i = 0; i < signals.size(); ++i) {
@@ -221,7 +221,7 @@ class SuspensionModel {
 
   // ---- what is stored ----
 
-  // Of members of flows it is not known whether they still live.
+  // The model does not know whether members of flows still live.
   template <class MayHaveEnded>
   void check(const State& state, MayHaveEnded may_have_ended) const {
     for (const auto& [key, row] : state.rows<Suspension>()) {
@@ -307,7 +307,7 @@ class SuspensionModel {
     return made;
   }
 
-  // What came before the suspension is looked at in its order, until it is enough.
+  // Signals from before the suspension are judged in their order, until they are enough.
   static void judge_buffered(Known& known, const Suspended& answer, const std::string& name) {
     const Signals all = known.open->signals;
     std::size_t enough = 1;

@@ -56,7 +56,7 @@ class SuspensionQueries : private ReplicaReads {
     return found;
   }
 
-  // Of an execution that has ended none is, even if its own clock has not closed it yet.
+  // An ended execution has none, even if a waitpoint's own clock has not closed it yet.
   static bool is_open(const State& state, const Waitpoint& waitpoint) {
     const auto& owner = state.rows<Execution>().at(waitpoint.owner());
     return waitpoint.state != WaitpointState::closed &&

@@ -1,4 +1,4 @@
-// What a resume condition means, word by word: the slow definition that the evaluator is compared with.
+// The literal definition of a resume condition, slow and simple, with which the evaluator is compared.
 #pragma once
 
 #include <algorithm>

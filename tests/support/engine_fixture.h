@@ -171,7 +171,7 @@ class EngineFixture : public ::testing::Test {
 };
 
 inline const auto kStores = ::testing::Values("memory", "memory_deferred", "sqlite", "postgres");
-// What they hold outlives the engine.
+// Stores whose contents outlive the engine.
 inline const auto kDurableStores = ::testing::Values("sqlite", "postgres");
 
 // The base of every suite that runs once per store.

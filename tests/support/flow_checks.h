@@ -1,4 +1,4 @@
-// What must be true of every flow, judged from outside: by what the public API shows.
+// Conditions that every flow must meet, judged from outside through the public API.
 #pragma once
 
 #include <vector>

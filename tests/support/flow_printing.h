@@ -1,4 +1,4 @@
-// How flows look in a failed expectation.
+// Printers of flows for failed expectations.
 #pragma once
 
 #include "flowfabric/flows.h"

@@ -27,7 +27,7 @@ class LimitTest : public EngineTest {
   static BudgetId budget_id(int number);
   static QuotaPolicyId quota_id(int number);
 
-  // Of a budget with one dimension, `tokens`.
+  // The request for a budget with one dimension, `tokens`.
   static CreateBudget tokens(const BudgetId& id, std::uint64_t hard, std::uint64_t soft = 0);
   BudgetId make_budget(std::uint64_t hard, std::uint64_t soft = 0);
   QuotaPolicyId make_quota(CreateQuotaPolicy request);

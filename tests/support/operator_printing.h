@@ -1,4 +1,4 @@
-// How the values that operators see look in a failed expectation.
+// Printers of operators' values for failed expectations.
 #pragma once
 
 #include "flowfabric/check.h"

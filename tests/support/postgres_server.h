@@ -33,7 +33,7 @@ class PostgresServer {
   TemporaryFolder folder_;
 };
 
-// What the server of that folder (see scripts/postgres-for-tests) says of itself.
+// Reads a fact about the server of that folder (see scripts/postgres-for-tests).
 std::string url_of_server(const std::string& folder, const std::string& database = "postgres");
 
 }  // namespace flowfabric::tests

@@ -1,4 +1,4 @@
-// How the values of the public API look in a failed expectation.
+// Printers of the public API's values for failed expectations.
 #pragma once
 
 #include <ostream>

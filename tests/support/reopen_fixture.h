@@ -10,7 +10,7 @@ class ReopenFixture : public EngineFixture {
  protected:
   using EngineFixture::EngineFixture;
 
-  // What was in memory is gone; what was on disk is there again.
+  // Memory is lost; the contents of the disk are back.
   void reopen(EngineOptions options = {}) {
     close();
     engine() = open(store().url(), std::move(options));

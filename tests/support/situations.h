@@ -150,7 +150,7 @@ class SituationTests : public Base {
     return active ? grant_reclaim(id, std::move(worker)) : grant(id, std::move(worker));
   }
 
-  // Nothing has happened since but that a grant came or went.
+  // Nothing has changed since, except that a grant came or went.
   void expect_as_before(Story before) {
     const auto after = story(before.execution.execution_id);
     before.execution.last_mutation_at = after.execution.last_mutation_at;

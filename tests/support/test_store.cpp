@@ -12,7 +12,7 @@ TestStore::TestStore(const std::string& name) {
   } else if (name == "memory_deferred") {
     url_ = "memory:?load=deferred";
   } else if (name == "sqlite") {
-    // What survives a power loss is not the question here, so commits need not wait for the disk.
+    // These tests are not about power loss, so commits need not wait for the disk.
     url_ = "sqlite:" + file() + "?synchronous=normal";
   } else if (name == "postgres") {
     url_ = database_.emplace().url();

@@ -15,7 +15,7 @@ class TestStore {
   explicit TestStore(const std::string& name);
 
   const std::string& url() const { return url_; }
-  // Of SQLite.
+  // The database file, on SQLite.
   std::string file() const { return folder_.file("flowfabric.db"); }
   // Behind the engine's back, on a store that survives it. Nobody may have it open.
   void change(const std::string& sql) const;

@@ -5,8 +5,7 @@
 namespace flowfabric::core {
 namespace {
 
-// What the decision must be, said another way: by looking at every way the upstreams that still run could
-// end.
+// The expected decision, found in another way: by trying every way the upstreams that still run could end.
 GroupState expected(const JoinPolicy& policy, const JoinCounts& counts) {
   const auto running = counts.edges - counts.succeeded - counts.failed - counts.skipped;
   const auto needed = policy.kind == JoinKind::all_of   ? counts.edges

@@ -1,4 +1,4 @@
-// What the clock does for a quota policy whose counts are wrong (05 §10.3).
+// The clock corrects a quota policy whose counts are wrong (05 §10.3).
 #include <gtest/gtest.h>
 
 #include "core/limits/quota.h"

@@ -1,5 +1,5 @@
-// What the clock makes of an entry in ff_pending_cancel_groups that nothing else fits to any more
-// (04, cases 47–50).
+// The clock's handling of an entry in ff_pending_cancel_groups that no longer fits any other record (04,
+// cases 47–50).
 #include <gtest/gtest.h>
 
 #include "core/flow/cancel_flow.h"

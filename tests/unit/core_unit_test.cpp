@@ -34,7 +34,7 @@ class UnitTest : public testing::Test {
     store_ = *store::open_store(url, {});
     session_ = store_->open_writer();
   }
-  // What is stored before the batch.
+  // The stored records before the batch.
   void store_executions(const std::vector<Execution>& executions) {
     Unit unit(*session_);
     session_->begin(unit);
@@ -211,7 +211,7 @@ TEST_F(UnitTest, NewOffersAreThoseThatTheStoreDidNotHave) {
   EXPECT_EQ(unit.new_offers(), (std::map<std::int64_t, std::uint32_t>{{kRoute, 2}, {8, 1}}));
 }
 
-// Of those that the store has, only the ones that offer something.
+// Of the store's routes, only those that offer something.
 TEST_F(UnitTest, RoutesOfALaneIncludeTheBatchsOwn) {
   open();
   {

@@ -137,7 +137,7 @@ class GatedSession final : public store::Session {
   std::unique_ptr<store::Session> inner_;
 };
 
-// What became of numbered operations.
+// The outcomes of numbered operations.
 class Answers {
  public:
   struct Fate {

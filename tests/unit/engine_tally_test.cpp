@@ -1,4 +1,4 @@
-// What is counted of operations: what was committed, once.
+// Every committed operation is counted once, and nothing else.
 #include <gtest/gtest.h>
 
 #include "engine/tally.h"

@@ -25,7 +25,7 @@ std::vector<std::string> words(const char* text) {
   return list;
 }
 
-// What the specification lists for a group of codes. An empty kind stands for none, `=` for the code itself.
+// The specification's entry for a group of codes. An empty kind stands for none, `=` for the code itself.
 struct Group {
   ErrorKind kind;
   int status;

@@ -1,4 +1,4 @@
-// What fuzzing starts from, and what it has ever found, through the same functions.
+// Runs the fuzz targets on the corpus: the seeds, and every input that has ever broken a target.
 #include <gtest/gtest.h>
 
 #include <filesystem>

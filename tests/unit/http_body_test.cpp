@@ -6,7 +6,7 @@
 namespace flowfabric::http {
 namespace {
 
-// What is read of these bytes when they come in pieces of this size.
+// The body read from these bytes when they come in pieces of this size.
 struct Reading {
   std::string content;
   std::string rest;

@@ -196,7 +196,7 @@ class RawClient {
   }
   RawClient& get(const std::string& target) { return send("GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n"); }
 
-  // What comes up to and with `end`. Something else than asked for: it did not come.
+  // The bytes up to and including `end`; other bytes if `end` did not come.
   std::string read_to(std::string_view end) {
     std::size_t at = 0;
     for (std::size_t from = 0; (at = buffer_.find(end, from)) == std::string::npos;) {
@@ -224,7 +224,7 @@ class RawClient {
     pollfd one{socket_, 0, 0};
     return ::poll(&one, 1, 0) > 0 && (one.revents & POLLERR) != 0;
   }
-  // Nothing has come and nothing was closed, so far.
+  // True if no bytes have come and the connection is open.
   bool is_quiet() {
     pollfd one{socket_, POLLIN, 0};
     return buffer_.empty() && ::poll(&one, 1, 0) == 0;
@@ -277,7 +277,7 @@ class HttpServerTest : public testing::Test {
     server_ = *std::move(started);
   }
   std::unique_ptr<RawClient> connect() { return std::make_unique<RawClient>(server_->port()); }
-  // What the server says to these bytes, on a connection of their own, until it closes that.
+  // The server's reply to these bytes, on a new connection, until the server closes it.
   std::string last_words_to(std::string_view bytes) { return connect()->send(bytes).read_to_end(); }
   std::vector<std::string> notices() const {
     std::lock_guard lock(mutex_);

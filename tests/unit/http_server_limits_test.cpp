@@ -1,4 +1,4 @@
-// What the edge does not put up with: what is too large, too slow, or too many.
+// Input that the edge refuses: too large, too slow, or too many.
 #include <fcntl.h>
 #include <sys/resource.h>
 

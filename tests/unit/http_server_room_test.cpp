@@ -201,7 +201,7 @@ TEST_F(HttpRoomTest, BodiesHaveSoMuchMemoryTogether) {
     senders.back()->send(post("/big", 280'000) + std::string(250'000, 'x'));
   }
   ASSERT_TRUE(eventually([&] { return server_->stats().held_bytes >= 750'000; }));
-  // Of a body that does not fit, not a byte is read.
+  // Not a byte of a body that does not fit is read.
   const auto refused = connect()->send(post("/big", 400'000)).read_to_end();
   EXPECT_EQ(status_of(refused), "HTTP/1.1 503 Service Unavailable");
   EXPECT_EQ(body_of(refused), "refused /big");
@@ -212,7 +212,7 @@ TEST_F(HttpRoomTest, BodiesHaveSoMuchMemoryTogether) {
             "HTTP/1.1 503 Service Unavailable");
   // Small ones are read as before.
   EXPECT_EQ(body_of(connect()->send(post("/p", 4) + "body").read_answer()), "POST /p body");
-  // All of it is given back.
+  // All of the memory is given back.
   for (auto& sender : senders) {
     sender->send(std::string(30'000, 'x'));
     EXPECT_EQ(status_of(sender->read_answer()), "HTTP/1.1 200 OK");

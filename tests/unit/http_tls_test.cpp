@@ -79,7 +79,7 @@ TEST_F(HttpTlsTest, MovesLargeThingsBothWays) {
   const auto answer = (*client)->send({.path = "/large"});
   ASSERT_TRUE(answer) << answer.error().to_string();
   EXPECT_TRUE(answer->body == large);
-  // It is refused by its length, and the client reads why while it still sends.
+  // The request is refused by its length, and the client reads the reason while it still sends.
   const auto refused = (*client)->send({.method = "POST", .path = "/p", .body = large});
   ASSERT_TRUE(refused) << refused.error().to_string();
   EXPECT_EQ(refused->status, 413);

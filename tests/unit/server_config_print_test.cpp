@@ -1,4 +1,4 @@
-// What is shown of a configuration: all of it but secrets, in a form that can be loaded again.
+// The printed configuration: everything except secrets, in a form that can be loaded again.
 #include <fstream>
 
 #include "server/config_settings.h"

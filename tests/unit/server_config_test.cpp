@@ -115,7 +115,7 @@ TEST(ServerConfig, ReadsTheStoreFromAFile) {
   const auto config = load(sources);
   EXPECT_EQ(config.store_url, "postgres://u:s3cret@h/d");
   EXPECT_FALSE(print_config(config).contains("s3cret"));
-  // What is printed is a file that says the same.
+  // The printed configuration is a file with the same meaning.
   const auto printed = print_config(config);
   const auto again =
       load(sources_of({{"FF_CONFIG", "c"}}, {{"c", printed}, {"store", "postgres://u:s3cret@h/d"}}));

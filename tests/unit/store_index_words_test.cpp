@@ -17,7 +17,7 @@ namespace {
 using Words = std::set<std::string>;
 using WordsByIndex = std::map<std::string, Words>;
 
-// Of each index that has any.
+// The quoted words of each index that has any.
 void add_words(WordsByIndex& found, const std::string& index, const std::string& definition) {
   static const std::regex word("'([^']*)'");
   for (auto it = std::sregex_iterator(definition.begin(), definition.end(), word);

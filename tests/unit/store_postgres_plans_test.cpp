@@ -39,7 +39,7 @@ void run_chain(Engine& engine) {
   }
 }
 
-// Of the table that has grown.
+// Index entries read so far, of the table that has grown.
 std::int64_t index_entries_read(const PostgresDatabase& database) {
   const auto rows = database.query(
       "select coalesce(sum(idx_tup_read), 0) from pg_stat_user_indexes where relname = 'ff_exec_core'");

@@ -14,7 +14,7 @@ class Backup : public CommitBehind {
   std::string url() const { return "sqlite:" + path_; }
   std::string copy() const { return folder_.file("copy.db"); }
 
-  // What is in the copy, which is sound.
+  // The contents of the copy, which must be sound.
   static std::int64_t waiting_in(const std::string& file, const std::string& lane) {
     auto engine = Engine::open("sqlite:" + file, {});
     EXPECT_TRUE(engine) << engine.error().to_string();

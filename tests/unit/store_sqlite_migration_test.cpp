@@ -11,8 +11,8 @@ namespace {
 constexpr std::int64_t kNow = 1'750'000'000'000;
 constexpr std::int64_t kHour = 3'600'000;
 
-// What the first schema held of one execution that waits and of two that have ended, one with a retention of
-// its own.
+// Rows of the first schema: one execution that waits and two that have ended, one of them with its own
+// retention.
 constexpr const char* kFirstSchemaRows = R"sql(
 insert into ff_partition_config values (1, 256, 32, 32, '0.1.0');
 insert into ff_lane_registry values ('default', 1749999990000, 'create_execution');

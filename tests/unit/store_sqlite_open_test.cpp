@@ -138,7 +138,7 @@ TEST_F(SqliteOpen, ARefusalLeavesTheLocksOfTheHolderAlone) {
   std::filesystem::create_hard_link(path_to("a.db"), path_to("b.db"));
   ASSERT_FALSE(Engine::open(url_of("b.db")));
   ASSERT_TRUE(plan_migration(url_of("a.db")));
-  // Who wants the database for himself alone is refused as long as somebody has it open.
+  // An exclusive opening is refused as long as another process has the database open.
   const auto shell =
       "sqlite3 " + path_to("a.db") + " 'pragma journal_mode=delete' 2>&1 | grep -q -e wal -e locked";
   EXPECT_EQ(std::system(shell.c_str()), 0);
@@ -168,7 +168,7 @@ TEST_F(SqliteOpen, LinksThatLeadNowhereAreRefused) {
   EXPECT_EQ(refusal_of(url_of("a.db")).code, ErrorCode::transport);
 }
 
-// What a clean end leaves is in the one file.
+// After a clean end, one file holds everything.
 TEST_F(SqliteOpen, AfterTheEndTheFileAloneHoldsEverything) {
   ExecutionId id;
   {
@@ -228,8 +228,7 @@ TEST_F(SqliteOpen, AFileThatIsNoDatabaseIsRefusedAndLeftAlone) {
   }
 }
 
-// Of a database that a failing disk kept from being made, the first page may have its length and nothing
-// else.
+// If the disk failed while the database was made, the first page may have its length and nothing else.
 TEST_F(SqliteOpen, AFirstPageThatNeverCameIsAsGoodAsNone) {
   const std::string zeros(4096, '\0');
   for (const std::size_t bytes : {std::size_t{1}, zeros.size()}) {

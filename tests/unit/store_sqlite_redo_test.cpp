@@ -189,7 +189,7 @@ TEST_F(RedoLogReplay, OneThatCannotBeReadIsNotAbsent) {
       << refused.error().to_string();
 }
 
-// What the database had when it was copied, with the redo log of later.
+// An older copy of the database beside a newer redo log.
 TEST_F(RedoLogReplay, ADatabaseRestoredBesideANewerLogIsRefused) {
   ASSERT_TRUE(run(task("lane")));
   writer_->await_durable();

@@ -28,7 +28,7 @@ CreateExecution big_task(std::size_t bytes) {
   return {.execution_kind = "big", .input = std::string(bytes, 'b')};
 }
 
-// What became of creates that were sent until the disk was full.
+// The outcomes of creates that were sent until the disk was full.
 struct Fate {
   std::vector<ExecutionId> stored;
   std::vector<ExecutionId> refused;

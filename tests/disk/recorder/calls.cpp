@@ -181,7 +181,7 @@ int mkdirat(int folder, const char* path, mode_t mode) noexcept {
   return make_any(folder, path, mode);
 }
 
-// How a process says what it has done. Found by dlsym.
+// The entry point by which a process writes its marks. Found by dlsym.
 void ff_disk_mark(const char* text, size_t size) {
   Recorder::get().mark({text, size});
 }

@@ -1,4 +1,4 @@
-// How the recorder lets calls fail.
+// Calls that the recorder makes fail.
 #include <fcntl.h>
 
 #include <algorithm>

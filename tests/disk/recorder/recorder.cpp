@@ -60,7 +60,7 @@ Recorder::Recorder() {
   trace_.add(EventKind::start, 0, {});
 }
 
-// What the processes before this one have left. False: there was none.
+// Reads the state that earlier processes have left. False if there was none.
 bool Recorder::remember_names() {
   bool is_first = true;
   for (auto position = trace_.first(); position < trace_.end(); position += trace_.at(position).size) {
@@ -79,7 +79,7 @@ bool Recorder::remember_names() {
   return !is_first;
 }
 
-// Somebody has laid out files before the first process began: these are on the disk.
+// Files that exist before the first process begins are on the disk.
 void Recorder::note_what_is_there(const std::string& name) {
   DIR* const folder = opendir(path_of(name).c_str());
   if (folder == nullptr) give_up("the folder cannot be read");

@@ -25,7 +25,7 @@ class Recorder {
   std::optional<std::string> watched(int folder, const char* path);
   bool watches(int descriptor) const;
 
-  // As the calls of the same names; `errno` says why they fail.
+  // Replacements of the calls of the same names; `errno` has the reason of a failure.
   int open(int folder, const char* path, const std::string& name, int flags, mode_t mode);
   int close(int descriptor);
   ssize_t write(int descriptor, const void* bytes, std::size_t size, std::optional<off_t> at);

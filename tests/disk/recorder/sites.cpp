@@ -13,7 +13,7 @@ namespace flowfabric::disk {
 namespace {
 
 constexpr int kMostFrames = 48;
-// Of the program's own calls so many tell one place from another.
+// This many frames of the program itself tell one place from another.
 constexpr std::size_t kFramesOfProgram = 3;
 
 enum class Module { recorder, program, sqlite, other };
@@ -33,7 +33,7 @@ Frame frame_of(void* address) {
   static const void* const program = base_of(reinterpret_cast<const void*>(getauxval(AT_ENTRY)));
   Dl_info info{};
   if (dladdr(address, &info) == 0 || info.dli_fbase == nullptr) return {Module::other, 0};
-  // What is on the stack is where the call returns to.
+  // The stack holds the address that the call returns to.
   const auto offset =
       reinterpret_cast<std::uint64_t>(address) - reinterpret_cast<std::uint64_t>(info.dli_fbase) - 1;
   if (info.dli_fbase == recorder) return {Module::recorder, offset};

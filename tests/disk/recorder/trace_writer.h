@@ -26,9 +26,9 @@ class TraceWriter {
 
   // Writes the event behind the end, where the reader knows that it may or may not have happened.
   EventHeader& begin(EventKind kind, std::uint32_t file, std::string_view text, std::string_view old = {});
-  // It has happened. Says where it is.
+  // Confirms the call. Returns its place.
   std::uint64_t finish(const EventHeader& event);
-  // It has not.
+  // Withdraws the call.
   void forget() { header().begun.store(end()); }
 
   std::uint64_t add(EventKind kind, std::uint32_t file, std::string_view text, std::uint64_t extra = 0) {
