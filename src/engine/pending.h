@@ -70,17 +70,21 @@ Operation make_operation(std::shared_ptr<AnyPending> pending, const Queueing& qu
                          const EngineOptions& options);
 Uuid mint();
 
+// A worker's report about one task.
+template <class Request>
+concept HasFence = requires(const Request& request) {
+  request.fence;
+};
+
 template <class Request>
 Operation operation_for(Request request, AnswerTo<Request> done, const EngineOptions& options) {
   const auto& definition = core::definition_of<Request>();
   const auto partitions = partitions_of(options);
   const bool has_new_id = definition.take_id && definition.take_id(request, mint(), partitions);
-  const Queueing queueing{definition.weight(request), definition.affinity(request), requires {request.fence;
-}
-};  // namespace flowfabric::engine
-return make_operation(
-    std::make_shared<Pending<Request>>(std::move(request), std::move(done), has_new_id, partitions), queueing,
-    options);
+  const Queueing queueing{definition.weight(request), definition.affinity(request), HasFence<Request>};
+  return make_operation(
+      std::make_shared<Pending<Request>>(std::move(request), std::move(done), has_new_id, partitions),
+      queueing, options);
 }
 // A claim may wait for work.
 Operation operation_for(ClaimTasks request, AnswerTo<ClaimTasks> done, const EngineOptions& options);
