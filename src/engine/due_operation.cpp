@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/clock/scanner_filter.h"
+#include "core/keys.h"
 #include "engine/random_seed.h"
 
 namespace flowfabric::engine {
