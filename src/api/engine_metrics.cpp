@@ -48,36 +48,38 @@ void append_commits(Writer& out, const EngineStats& stats) {
   out.gauge("ff_batch_largest", "The most operations that have shared a commit.",
             static_cast<double>(stats.largest_batch));
   out.histogram("ff_batch_operations", "Operations in a batch.", stats.batch_sizes);
-  out.histogram("ff_batch_duration_seconds", "From taking a batch to its answers.", stats.batch_seconds);
-  out.histogram("ff_commit_duration_seconds", "Writing a batch and making it durable.", stats.commit_seconds);
+  out.histogram("ff_batch_duration_seconds", "Time from taking a batch to its answers.", stats.batch_seconds);
+  out.histogram("ff_commit_duration_seconds", "Time to write a batch and make it durable.",
+                stats.commit_seconds);
   out.counter("ff_store_round_trips_total", "Round trips of commits to a store across a network.",
               stats.round_trips);
-  out.counters("ff_backend_errors_total", "category", "Batches and reads that the store failed, by kind.",
+  out.counters("ff_backend_errors_total", "category", "Failed batches and reads of the store, by kind.",
                stats.store_failures);
-  out.gauge("ff_operations_queued", "Operations that wait for a batch.", static_cast<double>(stats.queued));
+  out.gauge("ff_operations_queued", "Queued operations.", static_cast<double>(stats.queued));
   out.gauge("ff_operations_queued_bytes", "Their size.", static_cast<double>(stats.queued_bytes));
   out.gauge("ff_waiting_claims", "Claims that wait for work.", static_cast<double>(stats.waiting_claims));
   out.gauge("ff_watchers", "Callers that wait for frames, events or an end.",
             static_cast<double>(stats.watchers));
-  out.counter("ff_shutdown_timeout_total", "Stops whose grace was not enough.", stats.shutdown_timeouts);
+  out.counter("ff_shutdown_timeout_total", "Stops that exceeded their grace.", stats.shutdown_timeouts);
 }
 
 void append_clock(Writer& out, const EngineStats& stats) {
   Counts cycles;
   for (const auto& [rule, seconds] : stats.clock_seconds) cycles[rule] = stats.clock_looks;
-  out.counters("ff_scanner_cycle_total", "scanner", "Looks of the clock; each is for all rules.", cycles);
+  out.counters("ff_scanner_cycle_total", "scanner", "Rounds of the clock; each covers all rules.", cycles);
   out.histograms("ff_scanner_cycle_duration_seconds", "scanner",
-                 "From the start of a look until the rule was through.", stats.clock_seconds);
-  out.counters("ff_scanner_processed_total", "scanner", "How often a rule has fired.", stats.clock_rules);
-  out.counters("ff_scanner_errors_total", "scanner", "How often a rule has failed.", stats.clock_errors);
-  out.counter("ff_clock_operations_total", "Records that rules of time have looked at.",
+                 "Time from the start of a round of the clock until the rule was done.", stats.clock_seconds);
+  out.counters("ff_scanner_processed_total", "scanner", "Records that a rule of the clock has processed.",
+               stats.clock_rules);
+  out.counters("ff_scanner_errors_total", "scanner", "Failures of a rule of the clock.", stats.clock_errors);
+  out.counter("ff_clock_operations_total", "Due records that the clock has examined.",
               stats.clock_operations);
-  out.counter("ff_clock_failures_total", "Of them, those that will be tried again.", stats.clock_failures);
-  out.counter("ff_clock_filtered_total", "Of them, those that are left to other servers.",
-              stats.clock_filtered);
+  out.counter("ff_clock_failures_total", "Due records that failed and will be retried.",
+              stats.clock_failures);
+  out.counter("ff_clock_filtered_total", "Due records left to other servers.", stats.clock_filtered);
   out.gauge("ff_scanner_backoff_items", "Records that keep failing and are left alone for a while.",
             static_cast<double>(stats.clock_resting));
-  out.gauge("ff_scanner_lag_seconds", "How long the oldest due record has been due, after the last look.",
+  out.gauge("ff_scanner_lag_seconds", "Age of the oldest due record after the last round of the clock.",
             static_cast<double>(stats.clock_lag_ms) / 1e3);
 }
 
@@ -90,7 +92,7 @@ void append_lanes(std::string& out, const EngineStats& stats) {
     }
   }
   append_family(out, "ff_execution_latency_seconds", "histogram",
-                "From the first claim of an execution to its end.");
+                "Time from the first claim of an execution to its end.");
   for (const auto& [lane, of_lane] : stats.lanes) {
     for (const auto& [outcome, seconds] : of_lane.seconds) {
       append_histogram(out, "ff_execution_latency_seconds",
@@ -101,26 +103,25 @@ void append_lanes(std::string& out, const EngineStats& stats) {
 
 void append_deeds(Writer& out, const EngineStats& stats) {
   out.histograms("ff_claim_from_grant_duration_seconds", "lane",
-                 "Claims of work that a grant reserves, with all their ends.", stats.grant_claims);
+                 "Duration of claims of granted work, whatever their outcome.", stats.grant_claims);
   out.counters("ff_lease_renewal_total", "outcome", "Calls that renew a lease.", stats.renewals);
-  out.counters("ff_lease_events_total", "type", "What happened to leases.", stats.lease_events);
+  out.counters("ff_lease_events_total", "type", "Lease events, by type.", stats.lease_events);
   out.counters("ff_budget_hit_total", "dimension", "Claims that a budget held back.", stats.budget_hits);
   out.counters("ff_quota_hit_total", "reason", "Claims that a quota held back.", stats.quota_hits);
-  out.counters("ff_unblocked_total", "reason", "Executions that were let go, by what they waited for.",
+  out.counters("ff_unblocked_total", "reason", "Unblocked executions, by the reason they waited for.",
                stats.unblocked);
-  out.counters("ff_budget_breach_total", "kind", "Reports that a budget's limit was passed by.",
+  out.counters("ff_budget_breach_total", "kind", "Reports that passed a budget's limit.",
                stats.budget_breaches);
   out.counter("ff_budget_reset_total", "Budgets that were reset, by time or by hand.", stats.budget_resets);
-  out.counters("ff_edge_group_policy_total", "policy", "Policies that joins were given.",
-               stats.join_policies);
-  out.counters("ff_sibling_cancel_dispatched_total", "reason", "Siblings that were to be cancelled.",
+  out.counters("ff_edge_group_policy_total", "policy", "Policies given to joins.", stats.join_policies);
+  out.counters("ff_sibling_cancel_dispatched_total", "reason", "Siblings to be cancelled.",
                stats.siblings_cancelled_for);
-  out.counters("ff_sibling_cancel_disposition_total", "disposition", "What became of them.",
+  out.counters("ff_sibling_cancel_disposition_total", "disposition", "Outcomes of sibling cancels.",
                stats.sibling_dispositions);
   out.counters("ff_sibling_cancel_reconcile_total", "action", "Joins with nothing left to cancel.",
                stats.sibling_reconciliations);
-  out.counters("ff_stream_frames_total", "mode", "Frames that were appended to streams.", stats.frames);
-  out.counter("ff_stream_bytes_total", "Their payloads.", stats.frame_bytes);
+  out.counters("ff_stream_frames_total", "mode", "Frames appended to streams.", stats.frames);
+  out.counter("ff_stream_bytes_total", "Bytes of appended frames.", stats.frame_bytes);
 }
 
 }  // namespace
@@ -139,7 +140,7 @@ void append_store(std::string& out, const StoreFigures& figures) {
     auto& shown = lanes[lanes.size() < kMaxLanes ? lane : std::string(kOther)];
     for (const auto& [state, count] : counts) shown[state] += count;
   }
-  append_family(out, "ff_executions", "gauge", "Executions that are stored.");
+  append_family(out, "ff_executions", "gauge", "Stored executions.");
   for (const auto& [lane, counts] : lanes) {
     for (const auto& [state, count] : counts) {
       append_series(out, "ff_executions", label("lane", lane) + "," + label("public_state", enum_name(state)),
@@ -156,7 +157,7 @@ void append_store(std::string& out, const StoreFigures& figures) {
   for (const auto& [name, count] : figures.workers) {
     workers[workers.size() < kMaxNamespaces ? name : std::string(kOther)] += count;
   }
-  append_family(out, "ff_workers_alive", "gauge", "Registered workers that are alive.");
+  append_family(out, "ff_workers_alive", "gauge", "Registered live workers.");
   for (const auto& [name, count] : workers) {
     append_series(out, "ff_workers_alive", label("namespace", name), count);
   }

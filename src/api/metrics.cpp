@@ -78,16 +78,16 @@ void append_histogram(std::string& out, std::string_view name, std::string_view 
 std::string Metrics::text() const {
   std::string out;
   std::lock_guard lock(mutex_);
-  append_family(out, "ff_http_requests_total", "counter", "Requests answered.");
+  append_family(out, "ff_http_requests_total", "counter", "Answered requests.");
   for (const auto& [labels, entry] : requests_) {
     append_series(out, "ff_http_requests_total", labels, entry.total);
   }
   append_family(out, "ff_http_refusals_total", "counter",
-                "Connections and requests that were refused before a route was asked.");
+                "Connections and requests refused before they reached a route.");
   for (const auto& [reason, count] : refusals_) {
     append_series(out, "ff_http_refusals_total", label("reason", reason), count);
   }
-  append_family(out, "ff_http_request_duration_seconds", "histogram", "How long answers took.");
+  append_family(out, "ff_http_request_duration_seconds", "histogram", "Time to answer a request.");
   for (const auto& [labels, entry] : requests_) {
     append_histogram(out, "ff_http_request_duration_seconds", labels, entry.seconds);
   }

@@ -127,10 +127,10 @@ void append_tracer(std::string& out, const TracerStats& stats) {
     append_family(out, name, "counter", help);
     append_series(out, name, "", value);
   };
-  counter("ff_otlp_spans_exported_total", "Spans that the collector has taken.", stats.exported);
-  counter("ff_otlp_spans_dropped_total", "Spans that it did not take, or that had no room to wait.",
-          stats.dropped);
-  append_gauge(out, "ff_otlp_spans_queued", "Spans that wait to be sent.", stats.queued);
+  counter("ff_otlp_spans_exported_total", "Spans that the collector has accepted.", stats.exported);
+  counter("ff_otlp_spans_dropped_total",
+          "Spans that the collector refused, or that did not fit into the queue.", stats.dropped);
+  append_gauge(out, "ff_otlp_spans_queued", "Queued spans.", stats.queued);
 }
 
 void reply_metrics(Call& self) {
@@ -138,10 +138,9 @@ void reply_metrics(Call& self) {
   auto text = services.metrics.text();
   append_engine(text, self.engine().stats());
   if (const auto figures = figures_of(services)) append_store(text, *figures);
-  append_gauge(text, "ff_stream_ops_in_flight", "Reads and tails of streams now.",
+  append_gauge(text, "ff_stream_ops_in_flight", "Reads and tails of streams in progress.",
                services.stream_operations.taken());
-  append_gauge(text, "ff_live_streams", "Server-sent event streams that are open.",
-               services.live_streams.taken());
+  append_gauge(text, "ff_live_streams", "Open server-sent event streams.", services.live_streams.taken());
   if (services.options.tracer) append_tracer(text, services.options.tracer->stats());
   self.reply(
       http::Response{.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = std::move(text)});

@@ -8,7 +8,7 @@ export const redirected = (url, status = 307) =>
 let patience_ms = 20_000;
 export const setPatience = (ms) => (patience_ms = ms);
 
-// Waits for the first of these events. Returns it, with a look at what is there then.
+// Waits for the first of these events. Returns it, with the result of `look` at that moment.
 export function first(source, events, look = () => undefined) {
   return new Promise((done) => {
     const end = (event) => done([event, look()]);
@@ -111,7 +111,8 @@ export function submitForm(properties, fields = []) {
   form.remove();
 }
 
-// A frame whose origin is nobody's, which browsers send as `null`. It runs the script and returns what `answer` gets.
+// A frame with an opaque origin, which browsers send as `null`. It runs the script and returns what `answer`
+// gets.
 export function sandboxed(script) {
   return new Promise((done) => {
     const made = append('iframe', {

@@ -1,4 +1,4 @@
-// The fence of a cancel: whoever gives one must hold the lease in force, or have ended the last one with a
+// The fence of a cancel: it must be that of the current lease, or of the last one if that was ended with a
 // cancel, whose answer it gets again.
 #include "support/situations.h"
 #include "support/suspension_support.h"

@@ -1,4 +1,4 @@
-// In which order workers get what is offered (02 §1.2, README "Order of re-offered work").
+// The order in which workers get offered executions (02 §1.2, README "Order of re-offered work").
 #include <algorithm>
 #include <set>
 

@@ -107,7 +107,7 @@ TEST_P(ClockThread, GoesOnAfterAnException) {
   EXPECT_EQ(engine.stats().clock_trouble, "");
 }
 
-// Not even if whoever is told throws, and something that is no exception.
+// Not even if the callback throws something that is not an exception.
 TEST_P(ClockThread, SurvivesWhoeverIsTold) {
   auto engine = open([](const std::string&) { throw 42; });
   time_->fails = true;

@@ -152,7 +152,7 @@ TEST_P(CreateDuplicate, AnEmptyKeyIsNone) {
 
 TEST_P(CreateDuplicate, AfterItsWindowTheKeyMakesANewOne) {
   const auto first = must(keyed("order-17")).execution_id;
-  tick(kDay);  // nobody has swept the key away yet
+  tick(kDay);  // the key has not been swept away yet
 
   const auto second = must(keyed("order-17"));
   EXPECT_FALSE(second.duplicate);

@@ -1,4 +1,4 @@
-// Creating executions: what is stored, what is answered, and what the defaults are (02 §3).
+// Creating executions: the stored records, the answers, and the defaults (02 §3).
 #include <limits>
 
 #include "support/engine_fixture.h"

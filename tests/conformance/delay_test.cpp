@@ -1,4 +1,4 @@
-// A worker gives its lease back for a while, and the same attempt goes on later (02 §8, §10).
+// A worker gives its lease back for a while, and the same attempt continues later (02 §8, §10).
 #include <limits>
 
 #include "support/engine_fixture.h"

@@ -1,4 +1,4 @@
-// Cancelling a flow (04 §9): which members go, which stay, and what callers are told.
+// Cancelling a flow (04 §9): the members that are cancelled, those that are not, and the answers.
 #include <algorithm>
 #include <cstdint>
 #include <set>
@@ -39,7 +39,7 @@ const std::vector<PolicyCase> kPolicies{
 
 class FlowCancelPolicy : public FlowCaseTest<PolicyCase> {
  protected:
-  // One member in each state. Nobody waits for one that may be cancelled.
+  // One member in each state. No member waits for one that may be cancelled.
   void build() {
     start_flow();
     add_all({"active", "blocked", "done", "paused", "waiting"});
@@ -414,7 +414,7 @@ TEST_P(FlowCancel, WithoutAMemberItGoesAfterItsRetention) {
 
 // ---- restarts ----
 
-// Until its cancel comes, it has not ended, and nobody may be told so.
+// Until its cancel comes, the member has not ended, and no answer may say so.
 TEST_P(FlowCancel, WhatIsParkedHasNotEnded) {
   submit(graph("a>b>c x"));
   const auto a = take("a");

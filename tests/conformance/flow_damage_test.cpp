@@ -1,5 +1,5 @@
-// Flows in a damaged store: what the consistency check finds and repairs, and what is told of a member that
-// cannot be read any more.
+// Flows in a damaged store: the findings and repairs of the consistency check, and the answers about a member
+// that cannot be read any more.
 #include <algorithm>
 
 #include "support/damage.h"
@@ -26,7 +26,7 @@ class DamagedFlow : public FlowFixture {
   }
   StoreReport check(bool repair) { return must(CheckStore{.repair = repair}); }
 
-  // The check names the flow, changes nothing until it is told to, and leaves nothing behind.
+  // The check names the flow, changes nothing until it is asked to repair, and then leaves no damage.
   void expect_repaired(const std::string& what) {
     const auto found = check(false);
     ASSERT_EQ(found.violations.size(), 1u);

@@ -303,7 +303,7 @@ TEST_P(Following, IsToldWhatIsGone) {  // §11
   EXPECT_EQ(must(FollowEvents{.family = kCompletions, .cursor = latest}).events.size(), 1u);
 }
 
-// Times may go back where ids do not. What is gone is what is before the first that is kept, and nothing
+// Times may go back where ids do not. The lost events are those before the first that is kept, and nothing
 // else.
 TEST_P(Following, SeesNoHoles) {  // §11
   const auto run_one = [&] {

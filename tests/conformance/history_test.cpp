@@ -208,7 +208,7 @@ TEST_P(History, TellsOfASuspensionThatWasMetBefore) {
       << "its lease has simply gone on";
 }
 
-// The log of leases is trimmed; what goes on is told by its own record.
+// The log of leases is trimmed; a pause that still lasts is known from the execution's own record.
 TEST_P(History, TellsOfAPauseThatIsOlderThanTheLog) {
   const auto task = running();
   const auto& id = task.execution_id;

@@ -1,4 +1,4 @@
-// Listing lanes (02 §4.2): order, pages, and what is shown of each.
+// Listing lanes (02 §4.2): order, pages, and the view of each.
 #include "support/engine_fixture.h"
 #include "support/operator_printing.h"
 #include "support/paging.h"

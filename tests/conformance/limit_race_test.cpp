@@ -18,7 +18,7 @@ struct Case {
   int servers;
 };
 
-// With the clock of the machine, so that what is held back goes on by itself.
+// Runs on the machine's clock, so that held back executions are released by themselves.
 class LimitRace : public testing::TestWithParam<std::tuple<const char*, Case>> {
  protected:
   LimitRace() : store_(std::get<0>(GetParam())) {
@@ -36,7 +36,7 @@ class LimitRace : public testing::TestWithParam<std::tuple<const char*, Case>> {
     if (!answer) throw std::runtime_error(answer.error().to_string());
     return *std::move(answer);
   }
-  // Runs f(caller) in so many threads.
+  // Runs f(caller) in this many threads.
   template <class F>
   static void at_once(F f) {
     std::vector<std::jthread> threads;

@@ -229,7 +229,8 @@ TEST_P(ListingPages, APausedLaneShowsItsWorkAsWaiting) {
   EXPECT_EQ(matching({.states = {PublicState::waiting}}), Ids{id});
 }
 
-// Whatever happens between pages: who matches all the time is shown exactly once, and nobody is shown twice.
+// Whatever happens between pages: an execution that matches all the time is listed exactly once, and none is
+// listed twice.
 TEST_P(ListingPages, EverybodyIsShownOnceWhileOthersComeAndGo) {
   std::mt19937 random(20'251'115);
   const auto chance = [&](unsigned one_in) { return random() % one_in == 0; };

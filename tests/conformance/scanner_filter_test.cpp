@@ -157,7 +157,7 @@ TEST_P(Filtered, FlowsAreCancelledByTheirOwn) {
   EXPECT_EQ(engine().stats().clock_rules.at("cancel_reconciler"), 1u);
 }
 
-// 04, case 42: a fan-out too wide for one step goes on by the clock of its own.
+// 04, case 42: the flow's own clock continues a fan-out that is too wide for one step.
 TEST_P(Filtered, DependentsAreLetGoByTheirOwn) {
   auto request = fan_out(600);
   request.namespace_ = "mine";

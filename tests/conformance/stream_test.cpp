@@ -1,4 +1,4 @@
-// Output streams: who appends, what is kept, and what is read (06 §1–§5; the numbers are those of §16).
+// Output streams: appending, keeping and reading frames (06 §1–§5; the numbers are those of §16).
 #include "support/reopen_fixture.h"
 #include "support/stream_support.h"
 
@@ -256,7 +256,7 @@ TEST_P(Streams, OfAllAttemptsAreReadAsOne) {
   expect_error(ReadOutput{.execution_id = first.execution_id, .count = 0}, ErrorCode::invalid_input);
 }
 
-// A page is only so large; who goes on behind it misses nothing.
+// Pages are bounded in size; a reader that continues after one misses nothing.
 TEST_P(Streams, ArePagedByTheirSize) {
   const auto task = running();
   constexpr std::uint32_t count = 200;

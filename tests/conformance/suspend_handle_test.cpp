@@ -1,4 +1,4 @@
-// Handles (01 §6, 03 §7.1): suspending with one, and the one that stands for what is suspended.
+// Handles (01 §6, 03 §7.1): suspending with one, and the handle of a suspended attempt.
 #include "support/suspension_support.h"
 
 namespace flowfabric {

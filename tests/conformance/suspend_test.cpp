@@ -1,4 +1,4 @@
-// Suspending (03 §7): what is refused, what is written, what a repeated call gets.
+// Suspending (03 §7): refusals, stored records, and repeated calls.
 #include "support/suspension_support.h"
 
 namespace flowfabric {

@@ -40,7 +40,7 @@ class DamagedSuspension : public SuspensionFixture {
     });
   }
 
-  // The check names it, changes nothing until it is told to, and leaves nothing behind.
+  // The check names it, changes nothing until it is asked to repair, and then leaves no damage.
   void expect_repaired(const std::string& what) {
     const auto found = check();
     EXPECT_TRUE(says(found, what, false)) << what;

@@ -74,7 +74,7 @@ class SuspensionRace : public Races<SuspensionFixture>, public testing::WithPara
     for (const auto& each : view.waitpoints) EXPECT_EQ(each.state, WaitpointState::closed);
     EXPECT_TRUE(must(ListPendingWaitpoints{id()}).waitpoints.empty());
   }
-  // One worker goes on with the attempt, once, and is given these signals.
+  // One worker resumes the attempt, once, and gets these signals.
   void expect_resumed(ResumeTrigger trigger, const Log& signals, const std::string& reason = "resumed") {
     expect_closed(trigger, reason);
     const auto task = claim_one();

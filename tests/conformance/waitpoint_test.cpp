@@ -1,4 +1,4 @@
-// Waitpoints that are made before anybody is suspended (03 §5), and what is listed of waitpoints (03 §11).
+// Waitpoints that are created before a suspension (03 §5), and listings of waitpoints (03 §11).
 #include "support/suspension_support.h"
 
 namespace flowfabric {
@@ -59,7 +59,7 @@ TEST_P(Waitpoints, KeepTheNewestSignals) {
   std::vector<std::future<Result<SignalDelivered>>> answers;
   for (std::size_t i = 0; i < kKept + 2; ++i) {
     auto request = signal(made, i == 0 ? "first" : i == 1 ? "second" : "later");
-    request.signal_maxlen = 1;  // nobody can push out what others have sent
+    request.signal_maxlen = 1;  // a sender cannot push out the signals of others
     answers.push_back(engine().submit(std::move(request)));
   }
   for (auto& answer : answers) ASSERT_TRUE(answer.get());
@@ -241,7 +241,7 @@ TEST_P(Waitpoints, WhoIsSuspendedIsListedWhereverItIs) {
     more = page.next_cursor.has_value();
     request.cursor = page.next_cursor;
     request.cursor_suspended_at_ms = page.suspended.back().suspended_at_ms;
-    // Where the list goes on does not depend on what has become of the last one.
+    // The next page does not depend on the later fate of the last entry.
     if (listed.size() == 2) {
       must(ResumeExecution{all[1]});
       suspend(suspension(claim_one({.lanes = {"reviews"}})));

@@ -1,4 +1,4 @@
-// A process that makes a backup, and says in the trace what has become of it.
+// A process that makes a backup, and records the outcome in the trace.
 #pragma once
 
 #include <string>

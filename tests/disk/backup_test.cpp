@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 class BackupOnABadDisk : public testing::Test {
  protected:
-  // A killed process has left its logs, with what is not in the tables yet.
+  // A killed process has left its logs, with changes that are not in the tables yet.
   void SetUp() override {
     const Plan plan{.seed = static_cast<unsigned>(number_from("FF_DISK_SEED", std::random_device{}()))};
     const auto child = load_.start({kLoadArgument, url_of(load_.folder(), Promise::full), plan.to_string()});

@@ -39,7 +39,7 @@ Chooser::Chooser(const Choice& choice, std::vector<Candidate> candidates)
   is_reversed_ = random() % 2 == 0;
   leaves_out_all_ = random() % 2 == 0;
   if (candidates_.empty()) return;
-  // Near the end as often as anywhere: what was done last is least likely to be on disk.
+  // Chooses near the end as often as anywhere: the last calls are the least likely to be on disk.
   const auto count = candidates_.size();
   const auto from_end = random() % 2 == 0 ? random() % std::min<std::size_t>(count, 8) : random() % count;
   const auto place = count - 1 - from_end;

@@ -11,7 +11,7 @@ namespace flowfabric::disk {
 // The strategy for choosing among the states of a cut.
 enum class Strategy {
   everything,    // as the process saw it
-  nothing,       // but for what was synced
+  nothing,       // except for synced data
   by_file,       // all of a file, or none
   by_kind,       // all of one kind of file (redo, say), and nothing of the others; or the reverse
   by_sector,     // each sector by itself

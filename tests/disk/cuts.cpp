@@ -27,9 +27,9 @@ struct Places {
       syncs;  // by kind of file: the few of one are as good as the many
   std::vector<std::size_t> names;
   std::vector<std::size_t> starts;
-  std::vector<std::size_t> names_at_start;  // changed while what was left is dealt with
+  std::vector<std::size_t> names_at_start;  // changed during recovery
   std::vector<Window> skipped;              // where a sync was left out, up to the next one of the file
-  std::vector<std::size_t> stakes;          // something may rest on what was not synced
+  std::vector<std::size_t> stakes;          // something may depend on data that was not synced
 };
 
 constexpr std::array kByFile{Strategy::nothing, Strategy::names_only, Strategy::by_file, Strategy::by_kind};
@@ -149,7 +149,7 @@ std::vector<Cut> choose_cuts(const Trace& trace, std::size_t count, std::mt19937
 
 Stored stored_at_starts(const Trace& trace, Promise promise) {
   Stored stored;
-  if (promise == Promise::full) return stored;  // whatever was told must be there
+  if (promise == Promise::full) return stored;  // every answered operation must be there
   Disk disk(trace);
   for (std::size_t i = 0; i < trace.events().size(); ++i) {
     if (trace.events()[i].kind != EventKind::start) continue;

@@ -24,7 +24,7 @@ std::vector<Cut> choose_cuts(const Trace& trace, std::size_t count, std::mt19937
                              std::size_t from = 0);
 
 // By the event with which a process begins: the executions that are on disk for certain by then. Only for
-// `normal`: in full, whatever was told must be there anyway.
+// `normal`: in full, every answered operation must be there anyway.
 using Stored = std::map<std::size_t, std::set<std::string>>;
 Stored stored_at_starts(const Trace& trace, Promise promise);
 
@@ -38,7 +38,7 @@ struct BadState {
 std::size_t check_cuts(const Trace& trace, Promise promise, const std::vector<Cut>& cuts,
                        const std::function<bool(const BadState&)>& told, const Stored& stored = {});
 
-// Keeps what is needed to look at the state again, and says how (FF_DISK_REPEAT).
+// Keeps the files needed to examine the state again, and says how (FF_DISK_REPEAT).
 std::string keep(const Trace& trace, Promise promise, const BadState& bad);
 // Fails the running test, and keeps the state.
 void report(const Trace& trace, Promise promise, const BadState& bad, const std::string& where_from);

@@ -1,5 +1,5 @@
-// The disk fails: nothing that was told is lost, nothing that was refused appears, and an engine that cannot
-// know what is on its disk says so and stops. FF_DISK_ALL=1: at every call, not only at some; FF_DISK_PARTS=4
+// The disk fails: no answered operation is lost, no refused one appears, and an engine that cannot know the
+// contents of its disk says so and stops. FF_DISK_ALL=1: at every call, not only at some; FF_DISK_PARTS=4
 // with FF_DISK_PART=0 to 3 in four processes that run beside each other.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -110,8 +110,8 @@ class Load {
     }
   }
 
-  // Ends with so many calls at once that the last ones are told while the tables are behind. A moment later
-  // they have caught up, and nobody has asked for a sync of them.
+  // Ends with many calls at once, so that the last ones are answered while the tables are behind. A moment
+  // later the tables have caught up, without a sync of them.
   void pause() {
     std::vector<std::thread> threads;
     left_ = 120;

@@ -32,7 +32,7 @@ struct Plan {
   static Plan parse(const std::string& text);
 };
 
-// Ends with 0 when it was told to end and the engine has stopped.
+// Exits with 0 when it was asked to end and the engine has stopped.
 int run_load(const std::string& url, const std::string& plan, int pipe);
 
 }  // namespace flowfabric::disk

@@ -1,4 +1,4 @@
-// Numbers that whoever runs the tests may choose.
+// Numbers that the environment may set.
 #pragma once
 
 #include <cstdlib>

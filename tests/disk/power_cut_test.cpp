@@ -1,4 +1,4 @@
-// The power fails at any moment, and whatever the disk holds then, nothing that was told is lost.
+// The power fails at any moment. Whatever state the disk is in then, no answered operation is lost.
 // FF_DISK_STATES: how many states. FF_DISK_SEED: of the load and the cuts (threads are not repeated by it; a
 // state is, by FF_DISK_REPEAT). FF_DISK_KEEP: a folder for the traces of bad states.
 #include <gtest/gtest.h>

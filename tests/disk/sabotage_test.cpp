@@ -80,7 +80,7 @@ Found leave_out(const std::string& sites, Promise promise, unsigned seed) {
   return found;
 }
 
-// Why a sync that nobody misses is made all the same; empty: it should be missed.
+// The reason for a sync whose absence no test notices; empty if a test should notice it.
 std::string excuse(const std::string& place) {
   if (is_sqlites_sync_of_folder(place)) return "Ours follows";
   const bool is_of_folder_or_journal = place.starts_with("folder") || place.starts_with("journal");

@@ -59,7 +59,7 @@ class ServerOnABadDisk : public testing::Test {
     return at == lanes.npos ? 0 : std::strtoul(lanes.c_str() + at + 10, nullptr, 10);
   }
 
-  // The disk fails once, in a way that leaves nobody knowing what is on it.
+  // The disk fails once, in a way that leaves its contents unknown.
   void expect_to_end_after(const Failing& failing) {
     start({.failing = failing});
     std::string refusal;

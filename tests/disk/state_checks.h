@@ -9,7 +9,8 @@
 
 namespace flowfabric::disk {
 
-// full: whatever was told is there. normal: what is there is all that was told up to some point.
+// full: every answered operation is there. normal: all operations up to some point are there, and none after
+// it.
 enum class Promise { full, normal };
 
 std::string url_of(const std::string& folder, Promise promise);

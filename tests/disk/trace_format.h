@@ -51,7 +51,7 @@ inline constexpr std::uint8_t kDurable = 1;
 
 struct TraceHeader {
   std::atomic<std::uint64_t> end;    // of the last event
-  std::atomic<std::uint64_t> begun;  // further than `end`: an event of which nobody knows whether it happened
+  std::atomic<std::uint64_t> begun;  // further than `end`: an event that may or may not have happened
   std::atomic<std::uint32_t> last_file;
   std::atomic<std::uint32_t> is_full;  // the trace has no room, and the process gave up
   // The calls of the last process, and the number that failed on purpose.

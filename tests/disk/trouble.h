@@ -1,4 +1,4 @@
-// One disk error: a process meets it, ends, and another one goes on with what is left.
+// One disk error: a process meets it and ends, and another one continues from the remaining state.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Executions from the command line: submit, look, change, signal; and what is said to bad input.
+// Executions from the command line: submit, read, change, signal; and the errors for bad input.
 #include <future>
 
 #include "e2e/cli_fixture.h"

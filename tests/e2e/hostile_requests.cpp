@@ -306,7 +306,7 @@ std::vector<HostileRequest> hostile_reports() {
       report("a large waitpoint key", "create_waitpoint",
              R"("waitpoint_key":")" + std::string(room, 'w') + "\""),
       report("a large key", "suspend", R"("idempotency_key":")" + std::string(room, 'i') + "\""),
-      // The last word: a failure is told however long its text is.
+      // The last report: a failure is accepted however long its text is.
       report("a large reason", "fail", R"("reason":")" + std::string(room, 'r') + "\"", "200"),
   };
 }

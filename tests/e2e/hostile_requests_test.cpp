@@ -1,5 +1,5 @@
 // Requests that ask for trouble cost little: processor time and memory of the server are measured for each,
-// it goes on answering others meanwhile, and is as it was afterwards.
+// it still answers others meanwhile, and is unchanged afterwards.
 #include "e2e/hostile_requests.h"
 
 #include <gtest/gtest.h>

@@ -18,7 +18,7 @@ class Load {
   Load& operator=(const Load&) = delete;
 
   Engine& engine() { return engine_; }
-  // Whether it completes so many more executions, in reasonable time.
+  // True if it completes this many more executions in reasonable time.
   bool goes_on(std::size_t more = 50);
   void stop_submitting();
   // Stops submitting, and waits until everything on the lanes has ended, also what others submitted.

@@ -62,7 +62,7 @@ void PgBouncer::write_settings(const tests::PostgresServer& server, int pool_siz
   }
 }
 
-// The time limit ends it even when nobody is left to do so.
+// The time limit ends it even if the test is gone.
 void PgBouncer::start() {
   std::vector<std::string> command{"timeout", "300", program(), "--quiet", folder_.file("pgbouncer.ini")};
   std::vector<char*> words;

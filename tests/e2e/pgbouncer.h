@@ -10,7 +10,7 @@ namespace flowfabric::e2e {
 
 class PgBouncer {
  public:
-  // At most so many connections to the server, however many clients there are.
+  // The largest number of connections to the server, however many clients there are.
   PgBouncer(const tests::PostgresServer& server, int pool_size);
   ~PgBouncer();
   PgBouncer(const PgBouncer&) = delete;

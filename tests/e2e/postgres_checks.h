@@ -12,7 +12,7 @@ Number number_on(const tests::PostgresServer& server);
 // acknowledged is lost; and all of it fits together.
 void check_all_ended_once(const tests::PostgresServer& server, const Ledger& ledger);
 
-// Waits until nobody is connected to it any more.
+// Waits until the database has no connections any more.
 void wait_for_silence(const tests::PostgresServer& server);
 
 }  // namespace flowfabric::e2e

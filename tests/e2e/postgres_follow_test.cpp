@@ -50,7 +50,7 @@ struct Seen {
   std::string cursor = first_cursor();
   std::vector<EventView> events;
 
-  // Reads on for a while, or until nobody writes and all is read.
+  // Reads for a while, or until the writers are done and all is read.
   void follow(Engine& server, const std::atomic<int>& writers, seconds patience) {
     const Stopwatch watch;
     while (watch.elapsed() < patience) {
@@ -118,7 +118,7 @@ TEST_F(PostgresFollow, SeesEachEventOnceWhateverIsRestarted) {
   EXPECT_EQ(seen[3].events, seen[0].events) << "in the same order";
 }
 
-// Told that the store is away, it goes on with its cursor, and has lost nothing.
+// After the answer that the store is away, the follower continues from its cursor and has lost nothing.
 TEST_F(PostgresFollow, GoesOnAfterAnOutage) {
   auto engine = open("&outage=fail");
   const auto cursor = now(engine);

@@ -63,7 +63,7 @@ TEST_F(PostgresOutage, FailsAtOnceIfItIsToldTo) {
   expect_all_works(engine);
 }
 
-// Connections may break while nobody uses them: the next call makes a new one instead of failing.
+// Idle connections may break: the next call opens a new one instead of failing.
 TEST_F(PostgresOutage, IsNotSeenByCallersWhenItIsOver) {
   auto engine = open("&outage=fail");
   expect_all_works(engine);

@@ -148,8 +148,7 @@ TEST_F(PostgresPasswordInABadUrl, IsNotQuoted) {
   expect_hidden("postgre://locked:s3cret@127.0.0.1:1/jobs");
 }
 
-// These characters have to be escaped; whoever forgets it gets his password cut into a host, a port and so
-// on.
+// These characters have to be escaped; unescaped, the password is cut into a host, a port and so on.
 TEST_F(PostgresPasswordInABadUrl, IsNotTakenForSomethingElseAndShown) {
   expect_hidden("postgres://locked:s3cret/s3cret@127.0.0.1:1/jobs");
   expect_hidden("postgres://locked:s3cret?s3cret@127.0.0.1:1/jobs");

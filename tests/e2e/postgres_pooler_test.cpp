@@ -33,7 +33,7 @@ TEST_F(PostgresPooler, CompletesEverythingOverFewConnections) {
   {
     Load load(pooler_.url() + "&committers=6");
     EXPECT_TRUE(load.goes_on(200));
-    // Asked once: whoever has asked may still be seen going.
+    // Asked once: the connection of the last query may still be visible.
     const auto open = connections();
     EXPECT_GT(open, 0);
     EXPECT_LE(open, kConnections);
@@ -60,7 +60,7 @@ TEST_F(PostgresPooler, ReadsThroughIt) {
   EXPECT_EQ(report->executions, 1u);
 }
 
-// The engine's settings are not left behind for whoever gets the connection next.
+// The engine leaves no settings behind for the next user of the connection.
 TEST_F(PostgresPooler, LeavesTheConnectionsAsTheyWere) {
   auto engine = Engine::open(pooler_.url());
   ASSERT_TRUE(engine) << engine.error().to_string();

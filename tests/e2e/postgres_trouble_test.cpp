@@ -1,4 +1,4 @@
-// Trouble with a PostgreSQL store, and what its user is told: a code, and a sentence that says what to do.
+// Trouble with a PostgreSQL store, and its errors: a code, and a sentence of advice.
 #include <gtest/gtest.h>
 
 #include "flowfabric/engine.h"
@@ -136,7 +136,7 @@ TEST_F(PostgresTrouble, StatementTimeout) {
     somebody.query("select from ff_exec_core for update");
     expect_refused(engine->call(report), ErrorCode::timeout,
                    {"statement_timeout", "locks", "Nothing was changed"});
-    // Its session goes on.
+    // Its session continues.
     EXPECT_TRUE(engine->call(CreateExecution{.execution_kind = "another"}));
     EXPECT_EQ(engine->call(ReadState{.execution_id = task.execution_id}).value(), PublicState::active);
   }

@@ -55,7 +55,7 @@ TEST_F(PostgresWakeup, ReachesTheOtherServerAtOnce) {
   auto waiting = open("");
   auto submitting = open("");
   const auto took = serve(waiting, submitting, 10);
-  // The slowest may have met a busy machine. Nobody who only looks now and then is that quick nine times.
+  // The slowest may have met a busy machine. Polling alone is not that quick nine times.
   EXPECT_LT(took[8], milliseconds(300));
   EXPECT_LT(took[9], seconds(2));
 }

@@ -1,5 +1,5 @@
-// The end of `flowfabric serve`: what was acknowledged is there, what was asked is answered or refused, and
-// it ends in time, whoever is connected.
+// The end of `flowfabric serve`: acknowledged operations are stored, every request is answered or refused,
+// and it ends in time, whatever clients do.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ http::Request post(const std::string& path, std::string body) {
           .body = std::move(body)};
 }
 
-// One client and what it was told. Each ends when the server does.
+// One client and its answers. Each ends when the server does.
 class Caller {
  public:
   explicit Caller(const std::string& url) : client_(http::Client::connect(url)) {}
@@ -175,7 +175,7 @@ TEST_F(Shutdown, UnderLoadLosesNothingAndLeavesNobodyWithoutAnAnswer) {
     const auto state = engine->call(ReadState{*ExecutionId::parse(id)});
     EXPECT_TRUE(state && *state == PublicState::completed) << id;
   }
-  // And what was not acknowledged has not happened.
+  // And operations that were not acknowledged have not happened.
   const auto lanes = engine->call(ListLanes{});
   ASSERT_TRUE(lanes);
   ASSERT_EQ(lanes->lanes.front().lane_id, "default");

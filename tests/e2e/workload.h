@@ -1,5 +1,5 @@
-// Callers and workers that live through trouble: what is answered `unavailable` or `timeout` they repeat, and
-// a lease that was lost meanwhile they give up. Every answer is said as a line of kill_child.h.
+// Callers and workers that survive trouble: they repeat calls that are answered `unavailable` or `timeout`,
+// and a lease that was lost meanwhile they give up. Every answer is said as a line of kill_child.h.
 #pragma once
 
 #include <atomic>

@@ -278,7 +278,7 @@ TEST_P(HttpGrants, GiveLostWorkToOneAtATime) {
   EXPECT_EQ(taken.at("/code"), "grant_already_exists");
 }
 
-// The engine ends what may not be reclaimed again by itself; who asks before is told so.
+// The engine itself ends an execution that may not be reclaimed again; a call before that is refused.
 TEST_P(HttpGrants, GiveLostWorkSoManyTimes) {
   const auto asked_in_time = [&] {
     const auto id = lost(R"(,"policy":{"max_reclaim_count":1})").execution_id;

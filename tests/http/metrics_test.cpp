@@ -313,7 +313,7 @@ TEST_P(HttpMetrics, TellThatTheServerShutsDown) {
   EXPECT_EQ(get("/healthz").status, 200);
 }
 
-// A clock whose time cannot be told: it goes on trying, and does not come round.
+// A clock that cannot read the time: it keeps trying, and never finishes a round.
 struct Trouble {
   std::atomic<bool> is_on{false};
   std::atomic<bool> learns{false};
@@ -339,7 +339,7 @@ class HttpClock : public HttpTest {
 INSTANTIATE_TEST_SUITE_P(Memory, HttpClock, ::testing::Values("memory"));
 
 TEST_P(HttpClock, TellsThatItHasNotComeRound) {
-  kTrouble->learns = true;  // nobody else asks for the time now
+  kTrouble->learns = true;  // no other thread asks for the time now
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   kTrouble->learns = false;
   EXPECT_EQ(get("/readyz").status, 200);

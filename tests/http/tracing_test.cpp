@@ -1,4 +1,4 @@
-// Traces: what a collector is sent (OTLP over HTTP, JSON), and what is done when it does not take it.
+// Traces: the requests to a collector (OTLP over HTTP, JSON), and the behaviour when it refuses them.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ class ClosedPort {
   sockaddr_in address_{};
 };
 
-// Takes what is sent to it, or answers as it is told.
+// A collector that accepts spans, or answers as configured.
 class Collector : public http::Handler {
  public:
   Collector() {

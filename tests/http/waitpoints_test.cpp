@@ -239,7 +239,7 @@ TEST_P(HttpWaitpoints, EndWithTheirTime) {
   EXPECT_EQ(again.at("/tasks/0/resume_signals/0/signal_name"), "late");
 }
 
-// It stays suspended, and whoever looks sees that it waits for an operator.
+// The execution stays suspended, and its views show that it waits for an operator.
 TEST_P(HttpWaitpoints, AreHandedToAnOperator) {
   const auto waiting =
       suspended(under(by_name("approve")) + R"(,"timeout_ms":1,"timeout_behavior":"Escalate")");

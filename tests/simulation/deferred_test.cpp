@@ -52,7 +52,7 @@ class Deferred : public testing::TestWithParam<const char*> {
     return std::get<AnswerTo<Asked>>(answer).value();
   }
   void seed_secret() { expect_same({{SeedWaitpointSecret{.secret_hex = std::string(64, 'a')}, 1}}); }
-  // Claims so many, and suspends them on a key for each.
+  // Claims this many executions, and suspends each on a key of its own.
   std::vector<Suspended> suspend(std::uint32_t count, const ResumeCondition& condition) {
     const auto claimed = expect_same({claim(count)});
     std::vector<Step> steps;

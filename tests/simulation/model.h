@@ -1,4 +1,4 @@
-// A small model of what must be true, kept from the answers alone and compared with what is stored.
+// A small model, built from the answers alone and compared with the stored records.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -459,7 +459,7 @@ class Model {
 
   // ---- what is stored ----
 
-  // Exactly what was created and not removed is there, and nothing is left of the rest.
+  // Exactly the executions that were created and not removed are there, and nothing is left of the others.
   void check_existence(const State& state) const {
     for_each_type<boost::mp11::mp_push_back<OwnedRecords, Grant>>([&]<class Record>() {
       if constexpr (std::is_same_v<Record, Spend>) return;  // anybody's, whoever that was

@@ -1,6 +1,6 @@
-// A model of suspensions, built from the answers alone: who is suspended on which waitpoints, what has
-// arrived there, and what the worker that goes on must be given. Conditions are judged here over everything
-// that has arrived; the engine keeps a set of what was met instead.
+// A model of suspensions, built from the answers alone: who is suspended on which waitpoints, which signals
+// have arrived there, and which of them the resumed worker must get. The model judges conditions over all
+// signals; the engine keeps a set of met nodes instead.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -268,7 +268,7 @@ class SuspensionModel {
     std::optional<SuspensionPolicy> policy;
     std::map<WaitpointId, KnownWaitpoint> waitpoints;
     std::optional<Open> open;
-    std::vector<ResumeSignal> owed;  // to the worker that goes on
+    std::vector<ResumeSignal> owed;  // to the resumed worker
     bool by_timeout{false};          // the last of them is the timeout's
     std::size_t accepted{0};
     std::map<SuspensionId, Suspended> answers;

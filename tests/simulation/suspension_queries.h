@@ -1,5 +1,5 @@
-// Reads around suspensions, at random: every store must answer the same, and exactly what is stored; a token
-// is read by who asks for it, and by nobody else.
+// Reads around suspensions, at random: every store must answer the same, and exactly the stored data; only
+// the request for a token shows one.
 #pragma once
 
 #include "core/suspension/suspension.h"

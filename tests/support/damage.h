@@ -1,4 +1,4 @@
-// Damage to the file of an SQLite store, behind the engine's back. Nobody may have it open.
+// Damage to the file of an SQLite store, behind the engine's back. No engine may have it open.
 #pragma once
 
 #include <gtest/gtest.h>

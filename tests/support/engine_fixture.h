@@ -52,13 +52,13 @@ class EngineFixture : public ::testing::Test {
 
   const TestStore& store() const { return store_; }
   Engine& engine() { return engine_; }
-  // An engine with this fixture's clock, whose rules only fire when they are told to.
+  // An engine with this fixture's clock, whose rules fire only on request.
   Engine open(const std::string& url, EngineOptions options = {});
 
   // ---- time ----
 
   std::int64_t now() const { return *clock_; }
-  // Moves the clock; nobody has noticed yet.
+  // Moves the clock without running its rules.
   void tick(std::int64_t ms) { *clock_ += ms; }
   void run_due();
   // Moves the clock and lets every rule fire that is due then.

@@ -16,7 +16,7 @@ std::uint32_t needed(const JoinSnapshot& join) {
   return join.policy.kind == JoinKind::any_of ? 1 : join.policy.k;
 }
 
-// The rule of the specification (04 §5.2), for a join that nobody has decided yet.
+// The rule of the specification (04 §5.2), for a join that is undecided.
 GroupState decide(const JoinSnapshot& join) {
   const auto lost = join.failed_count + join.skipped_count;
   const auto total = join.total_deps;

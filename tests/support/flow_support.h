@@ -85,7 +85,7 @@ class FlowFixture : public ReopenFixture {
   ClaimedTask take(const std::string& name);
   void succeeds(const std::string& name, const std::string& result = "");
   void fails(const std::string& name);
-  // "a b": nobody can claim any of them.
+  // "a b": none of them can be claimed.
   void expect_not_offered(const std::string& names);
   FlowCancellation cancel_flow(CancelFlow request = {});
   FlowCancellation cancel_flow(CancellationPolicy policy);
@@ -103,7 +103,7 @@ class FlowFixture : public ReopenFixture {
   FlowGraph drawn();
   EdgeSnapshot edge_of(const EdgeId& edge_id);
   JoinSnapshot join(const std::string& name);
-  // "1,0,0,2 pending": succeeded, failed, skipped, running, and what was decided.
+  // "1,0,0,2 pending": succeeded, failed, skipped, running, and the decision.
   std::string tally(const std::string& name);
   FlowStory flow_story();
 

@@ -15,7 +15,7 @@ class ReopenFixture : public EngineFixture {
     close();
     engine() = open(store().url(), std::move(options));
   }
-  // An empty engine takes its place, so that the store is nobody's.
+  // An empty engine takes its place, so that the store is closed.
   void close() { engine() = open("memory:"); }
 };
 

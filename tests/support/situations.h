@@ -47,7 +47,7 @@ enum class Situation : std::uint8_t {
   held,
   blocked,
   running,
-  lapsed,  // nobody has noticed that the lease ran out
+  lapsed,  // the lease ran out, and no call has noticed
   lost,
   revoked,
   completed,

@@ -17,7 +17,7 @@ class TestStore {
   const std::string& url() const { return url_; }
   // The database file, on SQLite.
   std::string file() const { return folder_.file("flowfabric.db"); }
-  // Behind the engine's back, on a store that survives it. Nobody may have it open.
+  // Runs SQL behind the engine's back, on a store that survives it. No engine may have it open.
   void change(const std::string& sql) const;
 
  private:

@@ -94,7 +94,7 @@ Execution ended() {
 
 using Broken = std::vector<std::string>;
 
-// The public state, the offer and the clock follow the change; what is left is the invariant in question.
+// The public state, the offer and the clock follow the change; only the invariant in question is broken.
 Broken broken_by(Execution execution, const std::function<void(Execution&)>& change) {
   change(execution);
   execution.state.public_state = derive_public_state(execution.state);

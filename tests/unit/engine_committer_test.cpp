@@ -129,7 +129,7 @@ TEST_F(CommitterTest, WhatQueuedPastItsDeadlineIsRefusedAndNotRun) {
   EXPECT_EQ(answers_.all()[1].answers.size(), 1u);
 }
 
-// The clock looks only now and then; what is overdue when its turn comes has to be refused all the same.
+// The clock looks only now and then; an operation that is overdue at its turn must be refused all the same.
 TEST_F(CommitterTest, WhatIsOverdueWhenItsTurnComesIsNotRun) {
   start();
   submit_and_hold(0);

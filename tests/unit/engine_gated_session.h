@@ -23,7 +23,7 @@ class Gate {
     permits_ += transactions;
     changed_.notify_all();
   }
-  // Until so many transactions have come to the gate, those that passed included.
+  // Waits until this many transactions have reached the gate, including those that passed.
   void wait_for_arrivals(int count) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return arrivals_ >= count; });

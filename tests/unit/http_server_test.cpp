@@ -1,4 +1,4 @@
-// The edge speaks HTTP/1.1: requests, answers, connections that are kept, and what is malformed.
+// The edge speaks HTTP/1.1: requests, answers, persistent connections, and malformed input.
 #include "unit/http_fixture.h"
 
 namespace flowfabric::http {
@@ -113,7 +113,8 @@ TEST_F(HttpServerTest, DoesNotReadMoreRequestsThanMayWait) {
   const auto client = connect();
   client->get("/slow");
   const auto held = handler_.next_held();
-  // More than the system buffers for both sides: the client cannot send it all while nobody reads.
+  // More than the system buffers for both sides: the client cannot send all of it while the server does not
+  // read.
   constexpr int kCount = 3000;
   std::atomic<int> sent{0};
   std::thread sender([&] {

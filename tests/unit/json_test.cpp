@@ -1,4 +1,4 @@
-// JSON from outside: what is read, and what is refused before it costs anything.
+// JSON from outside: accepted texts, and texts that are refused before they cost anything.
 #include "api/json.h"
 
 #include <gtest/gtest.h>

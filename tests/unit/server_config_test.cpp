@@ -1,4 +1,4 @@
-// The configuration of `flowfabric serve`: its sources and their order, and what is refused in which words.
+// The configuration of `flowfabric serve`: its sources and their order, and its error texts.
 #include <CLI/CLI.hpp>
 #include <fstream>
 

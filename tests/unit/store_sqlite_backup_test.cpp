@@ -51,7 +51,7 @@ TEST_F(Backup, IsOneFileThatOnlyItsOwnerReads) {
   EXPECT_EQ(std::filesystem::status(copy()).permissions(), perms::owner_read | perms::owner_write);
 }
 
-// Each has all that was acknowledged before it was begun, and the original goes on.
+// Each copy has every operation that was acknowledged before it began, and the original continues.
 TEST_F(Backup, OfAStoreUnderLoadMissesNothing) {
   writer_.reset();
   store_.reset();
@@ -83,7 +83,7 @@ TEST_F(Backup, OfAStoreUnderLoadMissesNothing) {
   EXPECT_EQ(engine->call(CountLane{"lane"}).value()[PublicState::waiting], acknowledged);
 }
 
-// After SIGKILL, when nobody has it open.
+// After SIGKILL, when no process has it open.
 TEST_F(Backup, OfAStoreThatWasKilledHoldsEverything) {
   hold();
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(run(task("lane")));

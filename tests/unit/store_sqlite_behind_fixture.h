@@ -58,7 +58,7 @@ class CommitBehind : public testing::Test {
     std::lock_guard lock(mutex_);
     return told_.size();
   }
-  // Until so many batches were told of.
+  // Waits until this many batches were answered.
   bool are_told(std::size_t count) {
     for (int i = 0; i < 10'000 && told() < count; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -1,5 +1,5 @@
-// The redo log of the SQLite store: what was told of is there after a crash, whatever the tables had got of
-// it.
+// The redo log of the SQLite store: answered operations are there after a crash, whatever the tables had got
+// of it.
 #include <cstring>
 #include <fstream>
 
@@ -128,7 +128,7 @@ TEST_F(RedoLogReplay, ALogWithAPartMissingIsRefused) {
   expect_refused(copy, ErrorCode::corruption, "does not go on where the database ends");
 }
 
-// Every byte of what was acknowledged counts, but for the last entry, which nobody can tell from a torn one.
+// Every acknowledged byte counts, except for the last entry, which cannot be told from a torn one.
 TEST_F(RedoLogReplay, ADamagedByteBeforeItsEndIsRefused) {
   create_behind_a_lock();
   const auto copy = copy_files();

@@ -90,7 +90,7 @@ std::string survive_a_full_disk(const std::string& path, const std::function<voi
   if (!again) return wrong + again.error().to_string();
   for (const auto& id : before.stored) require(is_there(*again, id), "an acknowledged create is lost");
   for (const auto& id : after.stored) require(is_there(*again, id), "a later create is lost");
-  // `unavailable` says that nobody knows; any other code says that nothing was stored.
+  // `unavailable` means that the outcome is unknown; any other code means that nothing was stored.
   if (before.refusal->code != ErrorCode::unavailable) {
     for (const auto& id : before.refused) require(!is_there(*again, id), "a refused create is there");
   }
@@ -121,7 +121,7 @@ TEST(SqliteTrouble, AFullDiskIsCalledByItsName) {
   umount2(folder.path().c_str(), MNT_DETACH);
 }
 
-// Many at once, so that what was acknowledged may not be in the tables yet when the disk is full.
+// Many at once, so that acknowledged operations may not be in the tables yet when the disk is full.
 TEST(SqliteTrouble, AFullDiskUnderLoadLosesNothing) {
   const tests::TemporaryFolder folder;
   if (mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=12m") != 0) GTEST_SKIP() << "may not mount";
@@ -205,7 +205,7 @@ std::uintmax_t log_bytes(const std::string& path) {
   return missing ? 0 : size;
 }
 
-// Writes so many payloads of 100 KB, ten at a time; the longest that ten of them took.
+// Writes this many payloads of 100 KB, ten at a time; returns the longest time for ten of them.
 std::chrono::milliseconds write_payloads(Engine& engine, int count) {
   auto longest = 0ms;
   for (int i = 0; i < count; i += 10) {

@@ -1,4 +1,4 @@
-// Waitpoint tokens: the specification's vectors, and what is no token (03 §3).
+// Waitpoint tokens: the specification's vectors, and texts that are not tokens (03 §3).
 #include "model/waitpoint_token.h"
 
 #include <gtest/gtest.h>

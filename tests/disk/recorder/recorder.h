@@ -30,7 +30,7 @@ class Recorder {
   int close(int descriptor);
   ssize_t write(int descriptor, const void* bytes, std::size_t size, std::optional<off_t> at);
   int truncate(int descriptor, off_t size);
-  // Makes room: the file has at least so many bytes then.
+  // Grows the file to at least this many bytes.
   int extend(int descriptor, off_t size);
   int sync(int descriptor);
   int remove(int folder, const char* path, const std::string& name, bool is_folder);
