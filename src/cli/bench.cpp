@@ -48,7 +48,7 @@ Command* add_scenario(Command& bench, Action& chosen, const std::string& name, c
 }
 
 void add_workers(Command& command, int& workers) {
-  command.add_option("--workers", workers, "How many workers").in_range(1, 1024).show_default();
+  command.add_option("--workers", workers, "Number of workers").in_range(1, 1024).show_default();
 }
 
 void add_flow_benches(Command& bench, Action& chosen) {
@@ -57,29 +57,32 @@ void add_flow_benches(Command& bench, Action& chosen) {
                              "Flows whose nodes follow one after the other, each claimed and completed.",
                              options, bench_flow_chain);
   chain->add_option("--nodes", options->nodes, "Nodes of a flow").in_range(1, 10'000).show_default();
-  chain->add_option("--flows", options->flows, "How many flows").in_range(1, 10'000'000).show_default();
+  chain->add_option("--flows", options->flows, "Number of flows").in_range(1, 10'000'000).show_default();
   add_workers(*chain, options->workers);
   auto* wide = add_scenario(bench, chosen, "fan-in", "Many upstreams of one join, completed one by one.",
                             options, bench_fan_in);
-  wide->add_option("--upstreams", options->upstreams, "How many upstreams")
+  wide->add_option("--upstreams", options->upstreams, "Number of upstreams")
       .in_range(4, 20'000)
       .show_default();
   auto* race = add_scenario(bench, chosen, "quorum-cancel",
                             "One of many running siblings wins, and the others are cancelled.", options,
                             bench_quorum_cancel);
-  race->add_option("--siblings", options->siblings, "How many run").in_range(2, 9'999).show_default();
-  race->add_option("--rounds", options->rounds, "How many races").in_range(1, 10'000).show_default();
+  race->add_option("--siblings", options->siblings, "Number of running siblings")
+      .in_range(2, 9'999)
+      .show_default();
+  race->add_option("--rounds", options->rounds, "Number of races").in_range(1, 10'000).show_default();
 }
 
 void add_suspend_bench(Command& bench, Action& chosen) {
   auto options = std::make_shared<SuspendBenchOptions>();
   auto* command = add_scenario(bench, chosen, "suspend-resume",
-                               "A worker suspends, a signal comes, and a worker that waits goes on.", options,
+                               "A worker suspends, a signal comes, and a waiting worker resumes.", options,
                                bench_suspend_resume);
-  command->add_option("--idle-cycles", options->idle_cycles, "How many cycles one at a time, for the latency")
+  command
+      ->add_option("--idle-cycles", options->idle_cycles, "Number of cycles one at a time, for the latency")
       .in_range(1, 10'000'000)
       .show_default();
-  command->add_option("--cycles", options->cycles, "How many cycles with many in flight, for the throughput")
+  command->add_option("--cycles", options->cycles, "Number of cycles with many in flight, for the throughput")
       .in_range(1, 100'000'000)
       .show_default();
   add_workers(*command, options->workers);
@@ -87,16 +90,15 @@ void add_suspend_bench(Command& bench, Action& chosen) {
 
 void add_stream_bench(Command& bench, Action& chosen) {
   auto options = std::make_shared<StreamBenchOptions>();
-  auto* command =
-      add_scenario(bench, chosen, "stream", "Frames are appended, and reach those who wait for them.",
-                   options, bench_stream);
-  command->add_option("--frames", options->frames, "How many frames as fast as it goes")
+  auto* command = add_scenario(bench, chosen, "stream", "Append frames, and deliver them to waiting tailers.",
+                               options, bench_stream);
+  command->add_option("--frames", options->frames, "Number of frames at full speed")
       .in_range(1, 100'000'000)
       .show_default();
-  command->add_option("--tailed", options->tailed, "How many frames one at a time, to one who waits")
+  command->add_option("--tailed", options->tailed, "Number of frames one at a time, to a waiting tailer")
       .in_range(1, 10'000'000)
       .show_default();
-  command->add_option("--idle-tailers", options->idle_tailers, "How many only wait")
+  command->add_option("--idle-tailers", options->idle_tailers, "Number of tailers that only wait")
       .in_range(1, 60'000)
       .show_default();
   command->add_option("--payload-bytes", options->payload_bytes, "Size of a frame")
@@ -108,7 +110,7 @@ void add_stream_bench(Command& bench, Action& chosen) {
 }  // namespace
 
 void add_bench(Command& app, Action& chosen) {
-  auto* bench = app.add_subcommand("bench", "Measure the engine on a store of its own.");
+  auto* bench = app.add_subcommand("bench", "Measure the engine on a temporary store.");
   bench->require_subcommand();
   bench->footer(
       "Examples:\n"
@@ -119,9 +121,9 @@ void add_bench(Command& app, Action& chosen) {
   lifecycle
       ->add_option(
           "--store", options->store,
-          std::string(kStoreHelp) + "; or http://host:port of a server, each worker being a connection")
+          fmt::format("{}; or http://host:port of a server, each worker being a connection", kStoreHelp))
       .show_default();
-  lifecycle->add_option("--tasks", options->tasks, "How many tasks").in_range(1, 100'000'000).show_default();
+  lifecycle->add_option("--tasks", options->tasks, "Number of tasks").in_range(1, 100'000'000).show_default();
   add_workers(*lifecycle, options->workers);
   lifecycle->add_option("--in-flight", options->in_flight, "Operations each worker keeps outstanding")
       .in_range(1, 256)
@@ -130,7 +132,7 @@ void add_bench(Command& app, Action& chosen) {
       .in_range(0, 1 << 20)
       .show_default();
   lifecycle->add_flag("--limited", options->limited,
-                      "Put every task under a budget and a quota policy that are never reached");
+                      "Attach a budget and a quota policy, never reached, to every task");
   lifecycle->add_flag("--json", options->json, "Print one JSON object");
   lifecycle->callback([options, &chosen] { chosen = [options] { return run_lifecycle(*options); }; });
   add_flow_benches(*bench, chosen);

@@ -178,8 +178,9 @@ Command* add_change(Command& app, Action& chosen, const std::string& action, con
   auto options = std::make_shared<ChangeOptions>();
   options->action = action;
   command->add_option("execution", options->executions, "Ids of executions, {fp:N}:<uuid>");
-  if (action == "cancel") command->add_option("--reason", options->reason, "Why; it is kept with them");
-  command->add_option("--rate", options->rate, "With a filter: so many per second at most")
+  if (action == "cancel")
+    command->add_option("--reason", options->reason, "Reason, stored with the executions");
+  command->add_option("--rate", options->rate, "With a filter: the largest number per second")
       .in_range(1, 100'000);
   add_filter_options(*command, options->filter);
   add_common_options(*command, *options, "Print JSON: an object per id and line, or one for a filter");
@@ -192,14 +193,14 @@ Command* add_change(Command& app, Action& chosen, const std::string& action, con
 void add_change(Command& app, Action& chosen) {
   auto* cancel = add_change(app, chosen, "cancel", "Cancel executions: by id, or all that a filter matches.");
   cancel->footer(
-      "A filter matches what has not ended yet.\n\n"
+      "A filter matches only executions that have not ended.\n\n"
       "Examples:\n"
       "  flowfabric cancel \"$id\" --reason 'not needed any more'\n"
       "  flowfabric cancel --lane mail --state waiting --created-before 7d\n"
       "  flowfabric cancel --tag team=a --rate 100");
   auto* replay = add_change(app, chosen, "replay", "Run executions that have ended once more.");
   replay->footer(
-      "A filter matches what has ended.\n\n"
+      "A filter matches only ended executions.\n\n"
       "Examples:\n"
       "  flowfabric replay \"$id\"\n"
       "  flowfabric replay --state failed --created-after 2026-11-16T00:00:00Z");

@@ -47,7 +47,7 @@ int exit_code_of(int status) {
   const bool is_ours = parsed && find(parsed->root(), "code");
   if (!is_ours) {
     fail(kRefused, kUnexpectedAnswer, fmt::format("status {}", status),
-         "What answers there is no FlowFabric server, or one that is older than this program.");
+         "The server there is not FlowFabric, or is older than this program.");
   }
   const auto root = parsed->root();
   Failure failure{exit_code_of(status), text_of(root, "code"), text_of(root, "error"),

@@ -33,7 +33,7 @@ Result<std::string> given_token() {
   std::ifstream file(path, std::ios::binary);
   std::string token{std::istreambuf_iterator<char>(file), {}};
   if (!file) {
-    return fail_with(ErrorCode::invalid_input, std::string(kTokenFile) + ": cannot read " + path,
+    return fail_with(ErrorCode::invalid_input, fmt::format("{}: cannot read {}", kTokenFile, path),
                      "Name a file that holds the server's token.");
   }
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
@@ -153,15 +153,17 @@ void add_connection_options(Command& command, ConnectionOptions& options) {
       .group("Connection");
   command
       .add_option("--ca-file", options.ca_file,
-                  "Certificate authority of an https server; else the system's are trusted")
+                  "Certificate authority of an https server; default: the system's")
       .group("Connection");
   command.add_flag("--insecure", options.insecure, "Accept any certificate of an https server")
       .group("Connection");
   auto certificate = command
                          .add_option("--client-certificate", options.certificate_file,
-                                     "Certificate, PEM, for an https server that asks for one")
+                                     "Client certificate, PEM, if the https server asks for one")
                          .group("Connection");
-  auto key = command.add_option("--client-key", options.key_file, "Its private key, PEM").group("Connection");
+  auto key =
+      command.add_option("--client-key", options.key_file, "Private key of the client certificate, PEM")
+          .group("Connection");
   certificate.needs(key);
   key.needs(certificate);
 }

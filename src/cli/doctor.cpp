@@ -67,14 +67,14 @@ std::string to_text(const StoreReport& report, const DoctorOptions& options) {
                       report.executions, report.records);
   if (report.found == 0) return text + "nothing is wrong\n";
   text += fmt::format("{} found, {} repaired\n", report.found, report.repaired);
-  if (!options.repair) text += "Run it with --repair to mend what follows from the rest of the records.\n";
+  if (!options.repair) text += "Run it with --repair to repair data that follows from other records.\n";
   return text;
 }
 
 }  // namespace
 
 void add_doctor(Command& app, Action& chosen) {
-  auto* command = app.add_subcommand("doctor", "Check that the records of a store fit together.");
+  auto* command = app.add_subcommand("doctor", "Check the consistency of a store.");
   command->footer(
       "Exit code: 0 nothing is wrong (any more), 1 something is, 2 the store cannot be checked.\n" +
       std::string(kSecretHelp) +
@@ -83,7 +83,7 @@ void add_doctor(Command& app, Action& chosen) {
       "  flowfabric doctor --store postgres://user@host/database --repair --json");
   auto options = std::make_shared<DoctorOptions>();
   command->add_option("--store", options->store, "Store URL, for example sqlite:flowfabric.db").required();
-  command->add_flag("--repair", options->repair, "Mend what follows from the rest of the records");
+  command->add_flag("--repair", options->repair, "Repair data that follows from other records");
   command->add_flag("--json", options->json, "Print one JSON object");
   command->callback([options, &chosen] {
     chosen = [options] {

@@ -216,7 +216,7 @@ void add_budgets(Command& app, Action& chosen) {
   budgets->require_subcommand(0, 1);
   budgets->footer("Examples:\n  flowfabric budgets\n  flowfabric budgets show \"$budget\"");
   on_chosen(budgets, chosen, options, list_budgets);
-  auto* show = budgets->add_subcommand("show", "Show a budget: what was used of each limit.");
+  auto* show = budgets->add_subcommand("show", "Show a budget: the usage of each limit.");
   auto one = std::make_shared<BudgetOptions>();
   show->add_option("budget", one->budget, "Id of the budget").required();
   add_common_options(*show, *one);

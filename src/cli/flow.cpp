@@ -166,7 +166,7 @@ void add_flow(Command& app, Action& chosen) {
       "  generate-flow | flowfabric flow submit - --json");
   on_chosen(submitting, chosen, file, submit_flow);
 
-  auto* showing = flow->add_subcommand("show", "Show a flow: its members, what each waits for, its joins.");
+  auto* showing = flow->add_subcommand("show", "Show a flow: its members, their upstreams, its joins.");
   auto shown = std::make_shared<FlowOptions>();
   showing->add_option("flow", shown->flow, "Id of the flow").required();
   add_common_options(*showing, *shown);
@@ -179,8 +179,8 @@ void add_flow(Command& app, Action& chosen) {
   listing->add_option("--kind", listed->kind, "Of this kind");
   add_list(*listing, "--state", listed->states, "open, running, blocked, completed, failed or cancelled");
   add_list(*listing, "--tag", listed->tags, "With this tag, key=value; may be repeated");
-  listing->add_option("--limit", listed->limit, "At most so many").positive().show_default();
-  listing->add_flag("--all", listed->all, "All of them");
+  listing->add_option("--limit", listed->limit, "The largest number of results").positive().show_default();
+  listing->add_flag("--all", listed->all, "No limit");
   add_common_options(*listing, *listed, "Print one JSON object per line and flow");
   listing->footer("Example:\n  flowfabric flow list --state running");
   on_chosen(listing, chosen, listed, list_flows);
@@ -188,7 +188,7 @@ void add_flow(Command& app, Action& chosen) {
   auto* cancelling = flow->add_subcommand("cancel", "Cancel a flow.");
   auto cancelled = std::make_shared<FlowCancelOptions>();
   cancelling->add_option("flow", cancelled->flow, "Id of the flow").required();
-  cancelling->add_option("--reason", cancelled->reason, "Why; it is kept with it").show_default();
+  cancelling->add_option("--reason", cancelled->reason, "Reason, stored with the flow").show_default();
   cancelling
       ->add_option("--policy", cancelled->policy,
                    "cancel_all, cancel_pending, cancel_unscheduled_only, flow_only or let_active_finish")

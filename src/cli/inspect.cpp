@@ -249,8 +249,8 @@ void add_inspect(Command& app, Action& chosen) {
   auto* listing = app.add_subcommand("list", "List executions, the newest first.");
   auto options = std::make_shared<ListOptions>();
   add_filter_options(*listing, options->filter);
-  listing->add_option("--limit", options->limit, "At most so many").positive().show_default();
-  listing->add_flag("--all", options->all, "All of them");
+  listing->add_option("--limit", options->limit, "The largest number of results").positive().show_default();
+  listing->add_flag("--all", options->all, "No limit");
   listing->add_flag("--oldest", options->oldest, "The oldest first");
   add_common_options(*listing, *options, "Print one JSON object per line and execution");
   listing->footer(

@@ -73,12 +73,12 @@ void add_signal(Command& app, Action& chosen) {
   command->add_option("execution", options->execution, "Id of the execution, {fp:N}:<uuid>").required();
   command->add_option("--name", options->name, "Name of the signal").required();
   command->add_option("--waitpoint", options->waitpoint,
-                      "Id of the waitpoint; not needed if only one takes signals");
+                      "Id of the waitpoint; not needed if only one accepts signals");
   command->add_option("--token", options->token,
-                      "Token of the waitpoint, or @FILE; without it, it is read from the server or store");
-  command->add_option("--payload", options->payload, "What it says: JSON, @FILE, or - for standard input");
+                      "Token of the waitpoint, or @FILE; default: read from the server or store");
+  command->add_option("--payload", options->payload, "Payload: JSON, @FILE, or - for standard input");
   command->add_option("--idempotency-key", options->idempotency_key,
-                      "Sending again with the same key does nothing");
+                      "A repeated signal with the same key has no effect");
   add_common_options(*command, *options);
   command->footer(
       "Examples:\n"

@@ -109,19 +109,20 @@ int submit(const SubmitOptions& options) {
 void add_submit(Command& app, Action& chosen) {
   auto* command = app.add_subcommand("submit", "Submit an execution, and print its id.");
   auto options = std::make_shared<SubmitOptions>();
-  command->add_option("kind", options->kind, "Kind of the execution: what workers are to do").required();
+  command->add_option("kind", options->kind, "Kind of the execution, which tells workers what to do")
+      .required();
   command->add_option("--input", options->input, "Input: JSON, @FILE, or - for standard input");
-  command->add_option("--lane", options->lane, "Lane; else the lane `default`");
-  command->add_option("--namespace", options->name_space, "Namespace; else `default`");
-  command->add_option("--priority", options->priority, "Higher goes first; else 0");
+  command->add_option("--lane", options->lane, "Lane; default: `default`");
+  command->add_option("--namespace", options->name_space, "Namespace; default: `default`");
+  command->add_option("--priority", options->priority, "Higher goes first; default: 0");
   add_list(*command, "--tag", options->tags, "Tag, key=value; may be repeated");
-  command->add_option("--delay", options->delay, "Not before so much time has passed: 30s, 5m, 2h, 7d");
+  command->add_option("--delay", options->delay, "Do not start before this time has passed: 30s, 5m, 2h, 7d");
   command->add_option("--policy", options->policy, "Retries, timeouts, …: JSON, @FILE, or -");
   command->add_option("--idempotency-key", options->idempotency_key,
-                      "Submitting again with the same key gives the same execution");
-  command->add_option("--id", options->id, "Id, {fp:N}:<uuid>; else one is made");
+                      "A repeated submit with the same key gets the same execution");
+  command->add_option("--id", options->id, "Id, {fp:N}:<uuid>; default: a new one");
   command->add_flag("--wait", options->wait, "Wait until it has ended, and print its result");
-  command->add_option("--timeout", options->timeout, "With --wait: for so long at most");
+  command->add_option("--timeout", options->timeout, "With --wait: the longest wait");
   add_common_options(*command, *options);
   command->footer(
       "With --wait the exit code is 0 if it completes, 1 if it ends otherwise, 5 if the time is up.\n\n"

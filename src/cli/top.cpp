@@ -162,10 +162,10 @@ int top(const TopOptions& options) {
 }  // namespace
 
 void add_top(Command& app, Action& chosen) {
-  auto* command = app.add_subcommand("top", "Watch what is going on: rates, counts, lanes.");
+  auto* command = app.add_subcommand("top", "Watch the system: rates, counts, lanes.");
   auto options = std::make_shared<TopOptions>();
-  command->add_flag("--once", options->once, "Show it once, as where the output is no terminal");
-  command->add_option("--every", options->every, "How often it is drawn anew").show_default();
+  command->add_flag("--once", options->once, "Show one snapshot, as without a terminal");
+  command->add_option("--every", options->every, "Interval between updates").show_default();
   add_common_options(*command, *options, "Print one JSON object, once");
   command->footer(
       "Examples:\n  flowfabric top\n  flowfabric top --once --store postgres://user@host/database");

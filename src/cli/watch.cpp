@@ -182,12 +182,13 @@ int events(const EventOptions& options) {
 }  // namespace
 
 void add_watch(Command& app, Action& chosen) {
-  auto* tailing = app.add_subcommand("tail", "Show what an execution says while it runs.");
+  auto* tailing = app.add_subcommand("tail", "Show the output of an execution, live.");
   auto tail_options = std::make_shared<TailOptions>();
   tailing->add_option("execution", tail_options->execution, "Id of the execution, {fp:N}:<uuid>").required();
-  tailing->add_option("--attempt", tail_options->attempt, "Which attempt; without it, the latest")
+  tailing->add_option("--attempt", tail_options->attempt, "Attempt; default: the latest")
       .in_range(0, 1'000'000);
-  tailing->add_flag("!--no-follow", tail_options->follow, "Show what there is, and do not wait for more");
+  tailing->add_flag("!--no-follow", tail_options->follow,
+                    "Show the present output, and do not wait for more");
   tailing->add_flag("--durable-only", tail_options->without_best_effort, "Leave out best-effort frames");
   add_common_options(*tailing, *tail_options, "Print one JSON object per frame");
   tailing->footer(
@@ -197,14 +198,15 @@ void add_watch(Command& app, Action& chosen) {
       "  flowfabric tail \"$id\" --no-follow --json | jq -r .fields.payload");
   on_chosen(tailing, chosen, tail_options, tail);
 
-  auto* listing = app.add_subcommand("events", "Show what has happened, or happens.");
+  auto* listing = app.add_subcommand("events", "Show past events, or follow new ones.");
   auto options = std::make_shared<EventOptions>();
   add_list(*listing, "--kind", options->kinds,
            "lease_history, completion, signal_delivery, operator, instance_tags or worker_registry; "
            "may be repeated")
       .show_default();
-  listing->add_flag("--follow", options->follow, "Begin now, and wait for more");
-  listing->add_option("--cursor", options->cursor, "Go on after this event; --json prints each one's cursor");
+  listing->add_flag("--follow", options->follow, "Begin at the newest event, and wait for more");
+  listing->add_option("--cursor", options->cursor,
+                      "Continue after this event; --json prints the cursor of each");
   add_list(*listing, "--type", options->types, "Only these types, for example success, failed, acquired");
   listing->add_option("--namespace", options->name_space, "Only of this namespace");
   listing->add_option("--lane", options->lane, "Only of this lane");
@@ -213,7 +215,7 @@ void add_watch(Command& app, Action& chosen) {
   listing->add_option("--execution", options->execution, "Only of this execution");
   add_common_options(*listing, *options, "Print one JSON object per event");
   listing->footer(
-      "Without --follow it shows what is kept, the oldest first, and ends.\n\n"
+      "Without --follow it shows the stored events, the oldest first, and exits.\n\n"
       "Examples:\n"
       "  flowfabric events --follow --kind completion\n"
       "  flowfabric events --kind lease_history --lane mail --json\n"
