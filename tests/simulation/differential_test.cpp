@@ -136,7 +136,7 @@ class World {
             [&]<class Asked>([[maybe_unused]] const Asked& asked, const AnswerTo<Asked>& answer) {
               if constexpr (std::is_same_v<Asked, RunDue>) {
                 const bool is_removal = answer && *answer == core::Rule::retention_trimmer;
-                if (is_removal && !asked.key.key_of<Execution>()) ++totals.unregistered;
+                if (is_removal && !asked.key.template key_of<Execution>()) ++totals.unregistered;
               }
               if (answer)
                 ++totals.succeeded[deed(*answer, short_name_of<Asked>())];
