@@ -3,6 +3,7 @@
 #include <set>
 
 #include "support/bulk_fixture.h"
+#include "support/parked.h"
 
 namespace flowfabric {
 namespace {
@@ -149,7 +150,7 @@ TEST_P(BulkCreate, WakesThoseWhoWait) {
   for (const auto* worker : {"w1", "w2", "w3"}) {
     waiting.push_back(engine().submit(ClaimTasks{.worker_id = worker, .wait_ms = wait_ms}));
   }
-  create({.lane_id = "elsewhere"});  // answered after the claims began to wait
+  await_parked(engine(), 3);
   create_these({named(1), named(2), named(3)});
 
   std::set<ExecutionId> given;

@@ -2,9 +2,9 @@
 #include <chrono>
 #include <future>
 #include <set>
-#include <thread>
 
 #include "support/engine_fixture.h"
+#include "support/parked.h"
 
 namespace flowfabric {
 namespace {
@@ -18,17 +18,13 @@ class ClaimWaiting : public EngineTest {
  protected:
   static constexpr std::int64_t kLong = 8'000;
 
-  // Returns once the claim is parked, or answered.
+  // Returns once the claim is parked.
   std::future<Tasks> start_waiting(ClaimTasks request = {}) {
     if (request.worker_id.empty()) request.worker_id = kWorker;
     if (request.wait_ms == 0) request.wait_ms = kLong;
     const auto parked = engine().stats().waiting_claims;
     auto answer = engine().submit(request);
-    // Several committers may be at work: only the engine can tell when the claim is parked.
-    const auto until = steady_clock::now() + milliseconds(kLong / 2);
-    while (engine().stats().waiting_claims <= parked && !is_answered(answer) && steady_clock::now() < until) {
-      std::this_thread::sleep_for(milliseconds(1));
-    }
+    await_parked(engine(), parked + 1);
     return answer;
   }
 

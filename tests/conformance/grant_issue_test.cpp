@@ -1,6 +1,7 @@
 // Reserving a named execution for a worker (02 §5.2, §5.3): who gets a grant, and what it does to the others.
 #include <future>
 
+#include "support/parked.h"
 #include "support/situations.h"
 
 namespace flowfabric {
@@ -236,7 +237,7 @@ TEST_P(GrantIssue, AWaitingWorkerIsWokenWhenItRunsOut) {
   const auto id = create();
   grant(id);
   auto waiting = engine().submit(ClaimTasks{.worker_id = "patient", .wait_ms = 8000});
-  create({.lane_id = "elsewhere"});
+  await_parked(engine(), 1);
   EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(0)), std::future_status::timeout);
   advance(kGrantTtl + 1);
 

@@ -3,6 +3,7 @@
 #include <future>
 
 #include "support/operator_printing.h"
+#include "support/parked.h"
 #include "support/reopen_fixture.h"
 
 namespace flowfabric {
@@ -315,7 +316,7 @@ class LaneWaking : public EngineTest {
 
   std::future<Result<std::vector<ClaimedTask>>> start_waiting() {
     auto answer = engine().submit(ClaimTasks{.worker_id = kWorker, .max_tasks = 5, .wait_ms = kLong});
-    create({.lane_id = "elsewhere"});  // answered after the claim began to wait
+    await_parked(engine(), 1);
     return answer;
   }
 };
