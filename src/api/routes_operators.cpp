@@ -100,21 +100,8 @@ void overview(const CallPtr& call) {
 
 void reply_report(Call& self, const StoreReport& report) {
   JsonWriter out;
-  out.object()
-      .field("executions", report.executions)
-      .field("records", report.records)
-      .field("found", report.found)
-      .field("repaired", report.repaired)
-      .key("violations")
-      .array();
-  for (const auto& violation : report.violations) {
-    out.object()
-        .field("where", violation.where)
-        .field("what", violation.what)
-        .field("repaired", violation.repaired)
-        .end();
-  }
-  self.reply(200, out.end().end().take());
+  write_store_report(out, report);
+  self.reply(200, out.take());
 }
 
 // Reads every record, which takes long, so it runs on a thread that serves nobody else.

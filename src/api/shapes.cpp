@@ -245,4 +245,18 @@ void write_grant(JsonWriter& out, const ClaimGrant& grant) {
       .field("expires_at_ms", grant.expires_at);
 }
 
+void write_store_report(JsonWriter& out, const StoreReport& report) {
+  out.object()
+      .field("executions", report.executions)
+      .field("records", report.records)
+      .field("found", report.found)
+      .field("repaired", report.repaired)
+      .key("violations")
+      .array();
+  for (const auto& each : report.violations) {
+    out.object().field("where", each.where).field("what", each.what).field("repaired", each.repaired).end();
+  }
+  out.end().end();
+}
+
 }  // namespace flowfabric::api

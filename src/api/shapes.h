@@ -39,6 +39,7 @@ void write_budget(JsonWriter& out, const BudgetStatus& budget);
 // Writes the members of the answer to a usage report.
 void write_usage(JsonWriter& out, const UsageReport& report);
 void write_grant(JsonWriter& out, const ClaimGrant& grant);
+void write_store_report(JsonWriter& out, const StoreReport& report);
 
 // `"x": "word"`
 template <class Enum>

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "api/json.h"
+#include "api/shapes.h"
 #include "cli/commands.h"
 #include "cli/open_engine.h"
 #include "store/store.h"
@@ -42,17 +42,8 @@ Result<StoreReport> examine(const DoctorOptions& options) {
 
 std::string to_json(const StoreReport& report) {
   api::JsonWriter out;
-  out.object()
-      .field("executions", report.executions)
-      .field("records", report.records)
-      .field("found", report.found)
-      .field("repaired", report.repaired)
-      .key("violations")
-      .array();
-  for (const auto& each : report.violations) {
-    out.object().field("where", each.where).field("what", each.what).field("repaired", each.repaired).end();
-  }
-  return out.end().end().take();
+  api::write_store_report(out, report);
+  return out.take();
 }
 
 std::string to_text(const StoreReport& report, const DoctorOptions& options) {

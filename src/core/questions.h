@@ -21,7 +21,7 @@ struct WorkersOf {
   std::string namespace_;
   auto operator<=>(const WorkersOf&) const = default;
 };
-// What a worker instance runs, by execution id.
+// The executions that a worker instance runs, by id.
 struct LeasesOf {
   using Found = ExecutionId;
   std::string worker_instance_id;
@@ -93,7 +93,7 @@ struct RetiredSecrets {
   using Found = HmacKeyKey;
   auto operator<=>(const RetiredSecrets&) const = default;
 };
-// What a budget or quota policy holds back, oldest first.
+// The executions that a budget or quota policy holds back, oldest first.
 struct BlockedOn {
   using Found = ListPosition;
   Uuid limit_id;
@@ -138,7 +138,7 @@ struct ScopesOf {
   Uuid limit_id;
   auto operator<=>(const ScopesOf&) const = default;
 };
-// Who has spent of a budget, by execution id.
+// The executions that have spent of a budget, by id.
 struct SpendingOf {
   using Found = SpendKey;
   BudgetId budget_id;
@@ -166,8 +166,8 @@ using Questions =
                          OpenWaitpoints, WaitpointsNamed, RetiredSecrets, WorkersOf, LeasesOf, BlockedOnRoute,
                          GroupsOf, ExecutionsIn, EdgesFrom, EdgesInto, Descendants, MembersOf, OwedCancels>;
 
-// What a batch knows of one kind of question. Made when the first is asked: a unit that named the types of
-// all answers would be compiled anew by everybody who uses one of them.
+// The answers that a batch knows to one kind of question. Made when the first is asked: a unit that named the
+// types of all answers would be compiled anew by everybody who uses one of them.
 struct AnyAnswers {
   virtual ~AnyAnswers() = default;
 };

@@ -172,7 +172,7 @@ std::vector<AnyKey> Unit::take_wanted_locks(std::size_t place) {
 void Unit::put(std::size_t place, const void* key, std::shared_ptr<const void> record) {
   auto& drawer = this->drawer(place);
   const auto [slot, is_new] = drawer.open(key);
-  // What was removed by this batch is not there, even if the store still has it.
+  // A record that this batch has removed is absent, even if the store still has it.
   if (is_new && !is_purged(drawer.type, key)) slot->stored = std::move(record);
 }
 

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kHourMs = 3'600'000;
 constexpr std::int64_t kKeptUnusedMs = 24 * kHourMs;
 constexpr std::int64_t kNotedEveryMs = kHourMs;
-// What is needed although nobody has used it for a day.
+// For routes and groups that are needed although nobody has used them for a day.
 constexpr std::int64_t kLookedAtEveryMs = 6 * kHourMs;
 // Of the groups of a route that are looked at, in case this batch has removed them.
 constexpr std::uint32_t kGroupsLookedAt = 100;

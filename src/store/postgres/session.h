@@ -178,8 +178,7 @@ class PostgresSession final : public Session {
   std::int64_t now_ms_{0};
   std::uint64_t replans_at_{0};  // rows inserted
   std::unordered_map<std::string, std::vector<Route>> remembered_routes_;
-  // What a group is never changes; and whether it can be relied on, it says itself
-  // (core/registry/registration.h).
+  // A group never changes, and its record says whether it can be relied on (core/registry/registration.h).
   std::unordered_map<std::int64_t, std::shared_ptr<const Group>> remembered_groups_;
   std::vector<core::OfferScan> short_scans_;
   std::vector<std::shared_ptr<Offers>> incomplete_;

@@ -103,8 +103,8 @@ std::string list_statement(const ListSql& list, const ListScan& scan, bool side_
   sql += " order by " + ordered(first + kPosition, newest);
   const std::string limit = " limit " + parameter(count + 1) + "::int8";
   if (!side_by_side) return sql + limit;
-  // What comes first is in those groups and states whose own first comes first: of all others, one row is
-  // looked at.
+  // The first rows of all are in the groups and states whose own first rows come first. Of the others, one
+  // row is looked at.
   const auto by_age = " order by " + ordered(kPosition, newest) + limit;
   const auto heads =
       "select g.* from (select group_id,s.state from ff_exec_group cross join unnest($1::text[]) as s(state) "
